@@ -1,0 +1,24 @@
+// Everything works without this file; it only makes the console quicker to use.
+import { copyButtons } from "./copy.js";
+import { keyboard } from "./keys.js";
+import { live } from "./live.js";
+import { theme } from "./theme.js";
+import { localTimes } from "./times.js";
+
+document.documentElement.classList.add("js");
+theme();
+copyButtons();
+keyboard();
+localTimes(document);
+live((region) => localTimes(region));
+
+// An open menu closes when one clicks elsewhere or presses Escape.
+const closeMenus = (except) => {
+  for (const menu of document.querySelectorAll("details.drop[open]")) {
+    if (menu !== except) menu.open = false;
+  }
+};
+document.addEventListener("click", (event) => closeMenus(event.target.closest("details.drop")));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") closeMenus(null);
+});
