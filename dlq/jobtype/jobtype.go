@@ -82,6 +82,9 @@ type SideEffect struct {
 type Idempotency struct {
 	By    string // key, unique_constraint, marker or none
 	Scope string // of the ledger; empty means the type's name
+	// ProviderDeduplicates declares that the provider itself refuses a second
+	// effect of one key: an unknown effect may then be replayed.
+	ProviderDeduplicates bool
 }
 
 // Redact says which payload places people may see, by JSON Pointer.

@@ -61,8 +61,9 @@ func readSideEffects(v value) []SideEffect {
 
 func readIdempotency(v value) (i Idempotency) {
 	v.fields(map[string]func(value){
-		"by":    func(v value) { i.By = v.oneOf("key", "unique_constraint", "marker", "none") },
-		"scope": func(v value) { i.Scope = v.text() },
+		"by":                    func(v value) { i.By = v.oneOf("key", "unique_constraint", "marker", "none") },
+		"scope":                 func(v value) { i.Scope = v.text() },
+		"provider_deduplicates": func(v value) { i.ProviderDeduplicates = v.flag() },
 	})
 	return i
 }
