@@ -112,10 +112,10 @@ func removeDead(ctx context.Context, base, keep string) {
 	_ = os.Chtimes(keep, now, now)
 }
 
-// baseDir is this user's folder for all test servers. It is in the temporary
+// baseDir is this user's folder for all test servers. It is in a temporary
 // folder, where anybody may have put something of that name first.
 func baseDir() (string, error) {
-	dir := filepath.Join(os.TempDir(), "redrive-testdb-"+strconv.Itoa(os.Geteuid()))
+	dir := filepath.Join(tempDir(), "redrive-testdb-"+strconv.Itoa(os.Geteuid()))
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("make the folder of the test servers: %w", err)
 	}
