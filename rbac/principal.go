@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,12 +33,58 @@ type Principal struct {
 	TokenID         int64 // 0 for a person in a session
 	TokenName       string
 	CaptureOnly     bool
-	CaptureAllowed  bool     // tokens that may write dead jobs
-	Environment     string   // a token's default and limit; empty for people
-	Sources         []string // a token's own sources
+	CaptureAllowed  bool      // tokens that may write dead jobs
+	Environment     string    // a token's default and limit; empty for people
+	Sources         []string  // a token's own sources
 	AuthenticatedAt time.Time // last passphrase; zero for tokens without step-up
 	IP              string
 	RequestID       string
+
+	// DefaultEnvironment is where a token's documents go that name none. It is
+	// no limit: that is Environment.
+	DefaultEnvironment string
+	SessionID          string // names the session of a person; empty for tokens
+	local              bool   // the command line, see CommandLine
+}
+
+// CommandLine is who runs a command on the machine itself. It holds every right
+// of an administrator, and the audit log shows it as the system.
+func CommandLine(requestID string) *Principal {
+	return &Principal{Name: "command line", Grants: []Grant{{Role: Admin}}, RequestID: requestID, local: true}
+}
+
+// CaptureEnvironment is the environment of a captured document that names none.
+// It is empty when the token has none either: then the document is refused.
+func (p *Principal) CaptureEnvironment() string {
+	if p.DefaultEnvironment != "" {
+		return p.DefaultEnvironment
+	}
+	return p.Environment
+}
+
+// MayWriteSource reports whether the principal may capture for the source. A
+// token writes only to its own sources; the first of them is its default.
+func (p *Principal) MayWriteSource(source string) bool {
+	return p != nil && p.CaptureAllowed && slices.Contains(p.Sources, source)
+}
+
+// SteppedUp reports whether the passphrase was given within the last StepUpFor:
+// what a reveal, a batch or a change of roles asks for.
+func (p *Principal) SteppedUp(now time.Time) bool {
+	if p == nil {
+		return false
+	}
+	if p.local {
+		return true
+	}
+	if p.AuthenticatedAt.IsZero() {
+		return false
+	}
+	limit := StepUpFor
+	if p.TokenID != 0 {
+		limit = StepUpTokenFor
+	}
+	return now.Sub(p.AuthenticatedAt) < limit
 }
 
 // Can reports whether the principal holds p for the environment and type.
@@ -105,6 +152,9 @@ func (p *Principal) Scopes(perm Permission) (everywhere bool, limits []Grant) {
 
 // Actor is the principal as the audit log writes it.
 func (p *Principal) Actor() audit.Actor {
+	if p.local {
+		return audit.Actor{Kind: audit.System, Name: "redrive command line", RequestID: p.RequestID}
+	}
 	a := audit.Actor{Kind: audit.Person, ID: strconv.FormatInt(p.UserID, 10), Name: p.Email, Roles: p.Roles(), IP: p.IP, RequestID: p.RequestID}
 	if p.TokenID != 0 {
 		a.Kind = audit.Token
