@@ -1,5 +1,7 @@
 package component
 
+import "strings"
+
 // Look is how a state is shown: an icon, a word and a tone, never one alone.
 type Look struct {
 	Word string
@@ -144,4 +146,10 @@ func Sentence(code string) string {
 		out[0] -= 'a' - 'A'
 	}
 	return string(out)
+}
+
+// WebLink reports whether an address is one that a page may link to: only web
+// addresses are, never javascript: or data:.
+func WebLink(address string) bool {
+	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
 }
