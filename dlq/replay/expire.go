@@ -1,0 +1,45 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Expire ends released replays whose outcome didn't come within the target's
+// deadline: unconfirmed, their effect unknown. It returns how many.
+func (s *Service) Expire(ctx context.Context) (int, error) {
+	rows, err := s.Pool.Query(ctx, `
+		SELECT id, target_kind = 'http' AND delivered_at IS NULL
+		FROM redrive.replays
+		WHERE state = 'released' AND deadline_at <= $1
+		ORDER BY deadline_at
+		LIMIT 100`, s.now())
+	if err != nil {
+		return 0, fmt.Errorf("replay: overdue: %w", err)
+	}
+	type overdue struct {
+		ID    int64
+		Never bool // it never left: no connection was made
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[overdue])
+	if err != nil {
+		return 0, fmt.Errorf("replay: overdue: %w", err)
+	}
+	n := 0
+	for _, d := range due {
+		e := End{Outcome: Unconfirmed, Code: "deadline", Detail: "no outcome came within the target's deadline", EffectUnknown: true}
+		if d.Never {
+			e = End{Outcome: Skipped, Code: "not_accepted", onlyUndelivered: true, Detail: "not replayed because the destination took no connection until the deadline"}
+		}
+		first, err := s.Record(ctx, d.ID, e)
+		if err != nil {
+			return n, err
+		}
+		if first {
+			n++
+		}
+	}
+	return n, nil
+}

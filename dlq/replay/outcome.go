@@ -1,0 +1,210 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/audit"
+	"github.com/redrive-dlq/redrive/dlq/ledger"
+)
+
+// End is how a replay ends.
+type End struct {
+	Outcome       string // Succeeded, AlreadyDone, Failed, Skipped, Unconfirmed, Cancelled
+	Code          string // machine-readable: http_400, deadline, unique_conflict …
+	Detail        string // one plain sentence, redacted
+	EffectID      string // the provider's id, when known
+	EffectUnknown bool   // nobody knows whether the effect happened
+	Failure       *Failure
+
+	onlyUndelivered bool // holds only while the target doesn't have it
+}
+
+// Failure is the attempt that a failed replay made, for targets whose jobs no
+// source captures (HTTP). Texts are redacted before they get here.
+type Failure struct {
+	Class, Message string
+	StatusCode     int
+	Category       string
+	Fingerprint    string
+	Template       string
+	DurationMS     int64
+}
+
+// Record writes a replay's outcome in a transaction of its own. The first
+// final outcome wins: for a replay that has ended it changes nothing and
+// reports false.
+func (s *Service) Record(ctx context.Context, replayID int64, e End) (bool, error) {
+	var first bool
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		// A caller's open transaction may hold the job's row and then ask for the
+		// key. This side gives up first, before PostgreSQL looks for a deadlock;
+		// outcomes are asked for again.
+		_, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`)
+		if err != nil {
+			return err
+		}
+		first, err = s.RecordTx(ctx, tx, replayID, e)
+		return err
+	})
+	return first, err
+}
+
+// RecordTx is Record inside the caller's transaction.
+func (s *Service) RecordTx(ctx context.Context, tx pgx.Tx, replayID int64, e End) (bool, error) {
+	var k ledger.Key
+	err := tx.QueryRow(ctx, `
+		SELECT environment, key_scope, idempotency_key FROM redrive.replays WHERE id = $1`, replayID).
+		Scan(&k.Environment, &k.Scope, &k.Key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, fmt.Errorf("replay: outcome for replay %d, which doesn't exist", replayID)
+	}
+	if err != nil {
+		return false, fmt.Errorf("replay: outcome: %w", err)
+	}
+	if err := ledger.Lock(ctx, tx, k); err != nil {
+		return false, err
+	}
+	items, err := s.items(ctx, tx, `
+		WHERE r.id = @id AND r.state = 'released' AND (NOT @only_undelivered OR r.delivered_at IS NULL)
+		FOR UPDATE OF r`, pgx.NamedArgs{"id": replayID, "only_undelivered": e.onlyUndelivered})
+	if err != nil || len(items) == 0 {
+		return false, err
+	}
+	e, err = s.byLedger(ctx, tx, items[0], e)
+	if err != nil {
+		return false, err
+	}
+	return true, s.end(ctx, tx, items[0], e)
+}
+
+// byLedger lets the ledger correct an outcome: a success there beats a
+// failure, and an effect begun without end stays unknown.
+func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End, error) {
+	row, ok, err := ledger.Of(ctx, tx, it.Key)
+	if err != nil || !ok {
+		return e, err
+	}
+	switch row.State {
+	case "done":
+		if e.Outcome == Succeeded || e.Outcome == AlreadyDone {
+			e.EffectID = row.EffectID
+			if row.FinishedAt != nil && row.FinishedAt.Before(it.ReleasedAt) {
+				e.Outcome, e.Detail = AlreadyDone, "the worker found the effect in place"
+			}
+		} else {
+			e = End{Outcome: Succeeded, Code: "ledger_done", EffectID: row.EffectID,
+				Detail: "the ledger says that the effect happened, although the run ended otherwise: " + e.Detail}
+		}
+	case "begun":
+		e.EffectUnknown = true
+		if e.Outcome == Succeeded || e.Outcome == AlreadyDone {
+			e.Outcome, e.Code = Unconfirmed, "begun_without_end"
+			e.Detail = "the run ended well, but the effect was begun and its end never written"
+		}
+	case "failed":
+		if e.Outcome == Failed {
+			e.EffectUnknown = false
+		}
+	}
+	return e, nil
+}
+
+// end writes the outcome onto replay, job and batch. The caller holds the
+// key's lock and the replay's row.
+func (s *Service) end(ctx context.Context, tx pgx.Tx, it Item, e End) error {
+	now := s.now()
+	_, err := tx.Exec(ctx, `
+		UPDATE redrive.replays
+		SET state = 'ended', outcome = $2, outcome_code = $3, outcome_detail = $4, effect_id = $5, outcome_at = $6
+		WHERE id = $1`, it.ReplayID, e.Outcome, e.Code, e.Detail, e.EffectID, now)
+	if err != nil {
+		return fmt.Errorf("replay: end: %w", err)
+	}
+	if err := s.endJob(ctx, tx, it, e); err != nil {
+		return err
+	}
+	if e.Outcome == Skipped || e.Outcome == Cancelled {
+		// A decision of the system that stops a replay is written down; outcomes are rows.
+		_, err := audit.Append(ctx, tx, audit.SystemActor(), audit.Entry{
+			Action: "replay." + e.Outcome, Object: audit.Object{Kind: "replay", ID: strconv.FormatInt(it.ReplayID, 10)},
+			Environment: it.Environment, JobType: it.JobType, DeadJob: it.DeadJobID, Batch: it.BatchID, Reason: e.Detail,
+			Details: map[string]any{"code": e.Code}, At: now,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := next(ctx, tx, it); err != nil {
+		return err
+	}
+	return endBatch(ctx, tx, it.BatchID)
+}
+
+// endJob gives the job its status. A job that died again meanwhile (its source
+// was faster) is one generation further and is left as it is.
+func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
+	status, effect := "open", "" // '' keeps the effect
+	switch e.Outcome {
+	case Succeeded, AlreadyDone:
+		status, effect = "recovered", "done"
+	case Unconfirmed:
+		effect = "unknown"
+	}
+	if e.EffectUnknown {
+		effect = "unknown"
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE redrive.dead_jobs
+		SET status = $3, effect = CASE WHEN $4 = '' THEN effect ELSE $4 END,
+		    effect_id = CASE WHEN $5 = '' THEN effect_id ELSE $5 END,
+		    settled_reason = CASE WHEN $3 = 'recovered' THEN $6 ELSE '' END, settled_ref = '', settled_by = '',
+		    settled_at = CASE WHEN $3 = 'recovered' THEN $7::timestamptz END, updated_at = $7::timestamptz
+		WHERE id = $1 AND generation = $2 AND status = 'replaying'`,
+		it.DeadJobID, it.Generation, status, effect, e.EffectID, "recovered by replay "+strconv.FormatInt(it.ReplayID, 10), s.now())
+	if err != nil {
+		return fmt.Errorf("replay: end job: %w", err)
+	}
+	if e.Outcome == Failed && e.Failure != nil {
+		return s.recordDeath(ctx, tx, it, *e.Failure)
+	}
+	return nil
+}
+
+// next makes the following replay of the same entity ready.
+func next(ctx context.Context, tx pgx.Tx, it Item) error {
+	if it.Entity == "" {
+		return nil
+	}
+	var id int64
+	err := tx.QueryRow(ctx, `
+		SELECT id
+		FROM redrive.replays
+		WHERE environment = $1 AND entity = $2 AND entity <> '' AND state = 'pending'
+		ORDER BY due_at, id
+		LIMIT 1
+		FOR UPDATE SKIP LOCKED`, it.Environment, it.Entity).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("replay: next of entity: %w", err)
+	}
+	return makeReady(ctx, tx, id)
+}
+
+func endBatch(ctx context.Context, tx pgx.Tx, batchID int64) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE redrive.batches
+		SET state = 'done', finished_at = now()
+		WHERE id = $1 AND state = 'running'
+		  AND NOT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state <> 'ended')`, batchID)
+	if err != nil {
+		return fmt.Errorf("replay: end batch: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/dlq/ledger"
+)
+
+const (
+	releaseEvery = 200 * time.Millisecond
+	releaseChunk = 20 // items a bucket in one short transaction
+)
+
+// RunRelease releases due replays until ctx ends. Every process runs it; any
+// may die at any point.
+func (s *Service) RunRelease(ctx context.Context) error {
+	tick := time.NewTicker(releaseEvery)
+	defer tick.Stop()
+	for {
+		if _, err := s.ReleaseDue(ctx); err != nil && ctx.Err() == nil {
+			s.log().ErrorContext(ctx, "release round failed", "error", err)
+		}
+		if _, err := s.Expire(ctx); err != nil && ctx.Err() == nil {
+			s.log().ErrorContext(ctx, "expiry round failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// ReleaseDue releases what is due now and returns how many replays left.
+func (s *Service) ReleaseDue(ctx context.Context) (int, error) {
+	type bucket struct{ environment, jobType string }
+	rows, err := s.Pool.Query(ctx, `
+		SELECT DISTINCT environment, job_type
+		FROM redrive.replays
+		WHERE state IN ('ready', 'pending') AND due_at <= $1`, s.now())
+	if err != nil {
+		return 0, fmt.Errorf("replay: due buckets: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (b bucket, err error) {
+		err = r.Scan(&b.environment, &b.jobType)
+		return b, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("replay: due buckets: %w", err)
+	}
+	released := 0
+	var failed error
+	for _, b := range due {
+		n, err := s.releaseBucket(ctx, b.environment, b.jobType)
+		released += n
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s in %s: %w", b.jobType, b.environment, err))
+		}
+	}
+	return released, failed
+}
+
+// releaseBucket is one short transaction: the bucket's lock first, then, with
+// a fresh snapshot, the items. Locking and reading in one statement would read
+// with a snapshot older than the lock.
+func (s *Service) releaseBucket(ctx context.Context, environment, jobType string) (released int, err error) {
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		released = 0
+		var locked bool
+		err := tx.QueryRow(ctx, `
+			SELECT true
+			FROM redrive.release_buckets
+			WHERE environment = $1 AND job_type = $2
+			FOR UPDATE SKIP LOCKED`, environment, jobType).Scan(&locked)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil // another process is at it
+		}
+		if err != nil {
+			return fmt.Errorf("replay: lock bucket: %w", err)
+		}
+		if err := s.promote(ctx, tx, environment, jobType); err != nil {
+			return err
+		}
+		items, err := s.takeReady(ctx, tx, environment, jobType)
+		if err != nil {
+			return err
+		}
+		for _, it := range items {
+			left, err := s.releaseOne(ctx, tx, it)
+			if err != nil {
+				// One item's fault harms only itself: its savepoint is gone, it stays ready.
+				s.log().WarnContext(ctx, "replay not released, it stays ready", "replay", it.ReplayID, "error", err)
+				continue
+			}
+			if left {
+				released++
+			}
+		}
+		return nil
+	})
+	return released, err
+}
+
+// promote makes pending replays ready whose predecessor has ended: a safety
+// net for a crash between an end and its successor's turn.
+func (s *Service) promote(ctx context.Context, tx pgx.Tx, environment, jobType string) error {
+	rows, err := tx.Query(ctx, `
+		SELECT r.id
+		FROM redrive.replays r
+		WHERE r.state = 'pending' AND r.environment = $1 AND r.job_type = $2 AND r.due_at <= $3
+		  AND NOT EXISTS (
+			SELECT FROM redrive.replays a
+			WHERE a.environment = r.environment AND a.entity = r.entity AND r.entity <> '' AND a.entity <> ''
+			  AND a.state IN ('ready', 'released'))
+		ORDER BY r.due_at, r.id
+		LIMIT $4
+		FOR UPDATE SKIP LOCKED`, environment, jobType, s.now(), releaseChunk)
+	if err != nil {
+		return fmt.Errorf("replay: waiting: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return fmt.Errorf("replay: waiting: %w", err)
+	}
+	for _, id := range ids {
+		if err := makeReady(ctx, tx, id); err != nil && !isUnique(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeReady locks due ready items whose batch runs and whose order is written.
+func (s *Service) takeReady(ctx context.Context, tx pgx.Tx, environment, jobType string) ([]Item, error) {
+	return s.items(ctx, tx, `
+		WHERE r.state = 'ready' AND r.environment = @environment AND r.job_type = @job_type AND r.due_at <= @now
+		  AND b.state = 'running' AND b.order_entry IS NOT NULL
+		ORDER BY r.due_at, r.id
+		LIMIT @chunk
+		FOR UPDATE OF r SKIP LOCKED`,
+		pgx.NamedArgs{"environment": environment, "job_type": jobType, "now": s.now(), "chunk": releaseChunk})
+}
+
+// releaseOne judges the item once more under its locks and hands it over. It
+// reports whether the replay left.
+func (s *Service) releaseOne(ctx context.Context, tx pgx.Tx, it Item) (left bool, err error) {
+	err = pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
+		left = false
+		free, err := ledger.TryLock(ctx, sp, it.Key)
+		if err != nil || !free {
+			return err
+		}
+		j, err := readJob(ctx, sp, it.DeadJobID, "FOR UPDATE SKIP LOCKED")
+		if err != nil {
+			return err
+		}
+		if end := s.stillDue(ctx, sp, it, j); end != nil {
+			return s.end(ctx, sp, it, *end)
+		}
+		it.SourceRef, it.AttemptCount, it.Queue = j.SourceRef, j.AttemptCount, j.Queue
+		to, ok := s.Targets[it.TargetKind]
+		if !ok {
+			return s.end(ctx, sp, it, End{Outcome: Skipped, Code: NotReplayable, Detail: "this process knows no target of kind " + it.TargetKind})
+		}
+		out, refusal, err := to.Release(ctx, sp, it)
+		if err != nil {
+			return err
+		}
+		if refusal != nil {
+			return s.end(ctx, sp, it, End{Outcome: Skipped, Code: refusal.Code, Detail: "not replayed because " + refusal.Detail})
+		}
+		left = true
+		return s.markReleased(ctx, sp, it, out)
+	})
+	return left, err
+}
+
+// stillDue is the last check before a replay leaves; nil means go.
+func (s *Service) stillDue(ctx context.Context, tx pgx.Tx, it Item, j job) *End {
+	if j.Status != "replaying" || j.Generation != it.Generation || j.PayloadVersion != it.PayloadVersion {
+		return &End{Outcome: Skipped, Code: "changed", Detail: "the job changed after it was confirmed"}
+	}
+	row, ok, err := ledger.Of(ctx, tx, it.Key)
+	if err != nil {
+		return &End{Outcome: Skipped, Code: "ledger_unreadable", Detail: "the ledger could not be read"}
+	}
+	if ok && row.State == "done" {
+		return &End{Outcome: AlreadyDone, Code: KeyDone, Detail: "the effect of this key is in the ledger", EffectID: row.EffectID}
+	}
+	t, known := s.Types().Type(it.JobType)
+	if !known {
+		return &End{Outcome: Skipped, Code: TypeUnknown, Detail: "the type is no longer declared"}
+	}
+	if ok && row.State == "begun" && !t.Idempotency.ProviderDeduplicates {
+		return &End{Outcome: Skipped, Code: EffectUnknown, Detail: "its effect was begun meanwhile and its end isn't known", EffectUnknown: true}
+	}
+	return nil
+}
+
+func (s *Service) markReleased(ctx context.Context, tx pgx.Tx, it Item, out Released) error {
+	if len(out.Ref) == 0 {
+		out.Ref = json.RawMessage("{}")
+	}
+	now := s.now()
+	var delivered *time.Time
+	if out.Delivered {
+		delivered = &now
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE redrive.replays
+		SET state = 'released', released_at = $2, delivered_at = $3, deadline_at = $4, target_ref = $5
+		WHERE id = $1`, it.ReplayID, now, delivered, now.Add(it.Target.OutcomeWithin), out.Ref)
+	if err != nil {
+		return fmt.Errorf("replay: mark released: %w", err)
+	}
+	return nil
+}
