@@ -25,6 +25,7 @@ type User struct {
 	CreatedAt  time.Time
 	DisabledAt *time.Time
 	LastSeenAt *time.Time // newest request of any of their sessions that still exist
+	Sessions   int        // that still live
 }
 
 // NewUser is what an administrator enters for a new person.
@@ -126,16 +127,22 @@ func (s *Service) ListUsers(ctx context.Context, p *Principal, limit int) ([]Use
 	}
 	rows, err := s.pool.Query(ctx, `
 		SELECT u.id, u.email, u.name, u.created_at, u.disabled_at,
-		       (SELECT max(x.last_seen_at) FROM redrive.sessions x WHERE x.user_id = u.id) AS last_seen_at
+		       x.last_seen_at, coalesce(x.living, 0)
 		FROM redrive.users u
+		LEFT JOIN (
+			SELECT user_id, max(last_seen_at) AS last_seen_at,
+			       count(*) FILTER (WHERE created_at > @born AND last_seen_at > @idle) AS living
+			FROM redrive.sessions
+			GROUP BY user_id) x ON x.user_id = u.id
 		ORDER BY lower(u.email)
-		LIMIT @limit`, pgx.NamedArgs{"limit": limit})
+		LIMIT @limit`,
+		pgx.NamedArgs{"limit": limit, "born": s.now().Add(-SessionAbsolute), "idle": s.now().Add(-SessionIdle)})
 	if err != nil {
 		return nil, fmt.Errorf("rbac: list users: %w", err)
 	}
 	users, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (User, error) {
 		var u User
-		err := row.Scan(&u.ID, &u.Email, &u.Name, &u.CreatedAt, &u.DisabledAt, &u.LastSeenAt)
+		err := row.Scan(&u.ID, &u.Email, &u.Name, &u.CreatedAt, &u.DisabledAt, &u.LastSeenAt, &u.Sessions)
 		return u, err
 	})
 	if err != nil {

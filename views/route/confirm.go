@@ -1,0 +1,4 @@
+package route
+
+// Confirm is the page that asks for the passphrase again before something grave.
+const Confirm = Account + "/confirm"
