@@ -1,0 +1,154 @@
+package river
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/riverqueue/river"
+
+	"github.com/redrive-dlq/redrive/dlq/replay"
+)
+
+// Metadata keys that we write onto River rows.
+const (
+	MetaReplay = "redrive:replay" // the replay that runs this row
+	MetaJobID  = "redrive:job_id" // the job id with us, on rows that we made
+	MetaKey    = "redrive:key"    // the idempotency key
+	MetaEntity = "redrive:entity" // the thing whose order matters
+)
+
+// row is what a re-entry has to know of river_job.
+type row struct {
+	State   string
+	Attempt int
+	Args    string
+	Replay  string
+}
+
+// reenter is the guarded way back into River: the row is locked, must have
+// ended badly and be the very attempt that was captured. JobRetryTx alone
+// would retry a completed job too, and leave a cancelled one all its attempts.
+func (c *Client) reenter(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (ref, *replay.Refusal, error) {
+	id := riverID(it)
+	table := pgx.Identifier{c.Schema, "river_job"}.Sanitize()
+	var r row
+	err := tx.QueryRow(ctx, `
+		SELECT state::text, attempt, args::text, coalesce(metadata ->> 'redrive:replay', '')
+		FROM `+table+`
+		WHERE id = $1
+		FOR UPDATE`, id).Scan(&r.State, &r.Attempt, &r.Args, &r.Replay)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return c.insert(ctx, tx, it, payload)
+	}
+	if err != nil {
+		return ref{}, nil, fmt.Errorf("river target: lock row: %w", err)
+	}
+	if r.Replay == strconv.FormatInt(it.ReplayID, 10) {
+		// Only with a River in another database: the retry was committed, the confirmation wasn't.
+		return ref{RiverID: id, Attempt: capturedAttempt(it)}, nil, nil
+	}
+	if r.State != "discarded" && r.State != "cancelled" {
+		return ref{}, &replay.Refusal{Code: "changed_at_source", Detail: "the job is " + r.State + " in River now: somebody retried it there"}, nil
+	}
+	if captured := capturedAttempt(it); r.Attempt != captured {
+		return ref{}, &replay.Refusal{Code: "changed_at_source",
+			Detail: fmt.Sprintf("River has attempt %d and Redrive knows %d: it died again and its newest death isn't captured yet", r.Attempt, captured)}, nil
+	}
+	return c.retry(ctx, tx, it, id, r, payload)
+}
+
+// retry writes edited args, retries and marks the row, all under a savepoint:
+// what River refuses leaves nothing behind.
+func (c *Client) retry(ctx context.Context, tx pgx.Tx, it replay.Item, id int64, r row, payload []byte) (ref, *replay.Refusal, error) {
+	table := pgx.Identifier{c.Schema, "river_job"}.Sanitize()
+	err := pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
+		if string(payload) != r.Args {
+			if _, err := sp.Exec(ctx, `UPDATE `+table+` SET args = $2::text::jsonb WHERE id = $1`, id, string(payload)); err != nil {
+				return err
+			}
+		}
+		if _, err := c.client.JobRetryTx(ctx, sp, id); err != nil {
+			return err
+		}
+		_, err := sp.Exec(ctx, `
+			UPDATE `+table+`
+			SET max_attempts = attempt + 1, metadata = metadata || jsonb_build_object('redrive:replay', $2::text)
+			WHERE id = $1`, id, strconv.FormatInt(it.ReplayID, 10))
+		return err
+	})
+	if refusal := refusalOf(err); refusal != nil {
+		return ref{}, refusal, nil
+	}
+	if err != nil {
+		return ref{}, nil, fmt.Errorf("river target: retry: %w", err)
+	}
+	return ref{RiverID: id, Attempt: r.Attempt}, nil, nil
+}
+
+// insert makes a new row for a job whose row River has deleted; with us it
+// keeps its job id and key.
+func (c *Client) insert(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (ref, *replay.Refusal, error) {
+	meta, err := json.Marshal(map[string]string{
+		MetaReplay: strconv.FormatInt(it.ReplayID, 10), MetaJobID: it.JobID, MetaKey: it.Key.Key, MetaEntity: it.Entity,
+	})
+	if err != nil {
+		return ref{}, nil, err
+	}
+	queue := it.Target.River.Queue
+	if queue == "" {
+		queue = it.Queue
+	}
+	if queue == "" {
+		queue = river.QueueDefault
+	}
+	var id int64
+	err = pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
+		res, err := c.client.InsertTx(ctx, sp, rawArgs{it.JobType, payload}, &river.InsertOpts{MaxAttempts: 1, Metadata: meta, Queue: queue})
+		if err != nil {
+			return err
+		}
+		id = res.Job.ID
+		return nil
+	})
+	if refusal := refusalOf(err); refusal != nil {
+		return ref{}, refusal, nil
+	}
+	if err != nil {
+		return ref{}, nil, fmt.Errorf("river target: insert: %w", err)
+	}
+	return ref{RiverID: id, NewRow: true}, nil, nil
+}
+
+// rawArgs sends stored bytes as River args.
+type rawArgs struct {
+	kind  string
+	bytes []byte
+}
+
+// Kind implements river.JobArgs.
+func (a rawArgs) Kind() string { return a.kind }
+
+// MarshalJSON implements json.Marshaler.
+func (a rawArgs) MarshalJSON() ([]byte, error) { return a.bytes, nil }
+
+// refusalOf reads River's own limits as reasons; nil for any other error.
+func refusalOf(err error) *replay.Refusal {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return nil
+	}
+	switch pg.Code {
+	case "23505":
+		return &replay.Refusal{Code: "unique_conflict", Detail: "a live job in River holds the same unique key"}
+	case "22003":
+		return &replay.Refusal{Code: "attempts_exhausted", Detail: "River counts no further attempts for this row (32,767)"}
+	case "22P02", "22P05", "22021":
+		return &replay.Refusal{Code: "not_jsonb", Detail: "River keeps arguments as jsonb, which can't hold these bytes"}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Package river puts replays back into an application's River queue and finds
+// out how they ended.
+package river
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"github.com/redrive-dlq/redrive/dlq/replay"
+)
+
+// Client is one River that replays go to. Its client is insert-only: it never
+// leads, since a leader's cleaner would apply our retention there.
+type Client struct {
+	Name        string        // as the catalogue's targets name it
+	Environment string        // replays of another environment are refused
+	Schema      string        // of River's tables
+	Pool        *pgxpool.Pool // of the database River lives in
+	Same        bool          // that database is the store's own
+
+	client *river.Client[pgx.Tx]
+}
+
+// Target is replay.Target for River clients.
+type Target struct {
+	clients map[string]*Client
+	// Payload reads the exact bytes of a payload version.
+	Payload func(ctx context.Context, tx pgx.Tx, deadJobID int64, version int) ([]byte, error)
+	// HandOver enqueues the hand-over of a replay to a River in another
+	// database, inside the releasing transaction.
+	HandOver func(ctx context.Context, tx pgx.Tx, replayID int64) error
+}
+
+// New makes a target of the given clients.
+func New(clients ...*Client) (*Target, error) {
+	t := &Target{clients: map[string]*Client{}}
+	for _, c := range clients {
+		var err error
+		c.client, err = river.NewClient(riverpgxv5.New(c.Pool), &river.Config{Schema: c.Schema})
+		if err != nil {
+			return nil, fmt.Errorf("river target %s: %w", c.Name, err)
+		}
+		t.clients[c.Name] = c
+	}
+	return t, nil
+}
+
+// sourceRef is what the River source wrote of the row where a job died.
+type sourceRef struct {
+	RiverID int64  `json:"river_id"`
+	Attempt int    `json:"attempt"`
+	Schema  string `json:"schema"`
+}
+
+// ref is what an outcome is found by.
+type ref struct {
+	RiverID int64 `json:"river_id"`
+	Attempt int   `json:"attempt"` // of the row before the replay's own
+	NewRow  bool  `json:"new_row,omitempty"`
+}
+
+// client returns the client an item goes to, or why there is none.
+func (t *Target) client(it replay.Item) (*Client, *replay.Refusal) {
+	c, ok := t.clients[it.Target.River.Client]
+	if !ok {
+		return nil, &replay.Refusal{Code: "no_client", Detail: fmt.Sprintf("no River client %q is configured", it.Target.River.Client)}
+	}
+	if c.Environment != it.Environment {
+		return nil, &replay.Refusal{Code: "environment", Detail: fmt.Sprintf("the River client %q belongs to %s and the job to %s; a replay never leaves its environment", c.Name, c.Environment, it.Environment)}
+	}
+	return c, nil
+}
+
+// Check says why River can't carry the payload: its args are jsonb, which
+// rewrites numbers, drops repeated keys, refuses NUL and holds no binary. Only
+// text that comes back the same is carried.
+func (t *Target) Check(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (*replay.Refusal, error) {
+	if _, refusal := t.client(it); refusal != nil {
+		return refusal, nil
+	}
+	var same bool
+	err := pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
+		return sp.QueryRow(ctx, `SELECT $1::text::jsonb::text = $1::text`, string(payload)).Scan(&same)
+	})
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code == "54001"):
+		return &replay.Refusal{Code: "not_jsonb", Detail: "River keeps arguments as jsonb, which can't hold these bytes"}, nil
+	case err != nil:
+		return nil, fmt.Errorf("river target: check payload: %w", err)
+	case !same:
+		return &replay.Refusal{Code: "jsonb_rewrites", Detail: "River keeps arguments as jsonb, which would rewrite these bytes"}, nil
+	}
+	return nil, nil
+}
+
+// Release puts the job back in the releasing transaction when River lives in
+// the store's database; else it commits the intent and a hand-over follows.
+func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
+	c, refusal := t.client(it)
+	if refusal != nil {
+		return replay.Released{}, refusal, nil
+	}
+	if !c.Same {
+		if err := t.HandOver(ctx, tx, it.ReplayID); err != nil {
+			return replay.Released{}, nil, fmt.Errorf("river target: hand over: %w", err)
+		}
+		raw, err := json.Marshal(ref{RiverID: riverID(it), Attempt: capturedAttempt(it)})
+		return replay.Released{Ref: raw}, nil, err
+	}
+	payload, err := t.Payload(ctx, tx, it.DeadJobID, it.PayloadVersion)
+	if err != nil {
+		return replay.Released{}, nil, err
+	}
+	r, refusal, err := c.reenter(ctx, tx, it, payload)
+	if err != nil || refusal != nil {
+		return replay.Released{}, refusal, err
+	}
+	raw, err := json.Marshal(r)
+	return replay.Released{Ref: raw, Delivered: true}, nil, err
+}
+
+// capturedAttempt is River's attempt number of the death that is known here.
+func capturedAttempt(it replay.Item) int {
+	var s sourceRef
+	_ = json.Unmarshal(it.SourceRef, &s) // another door's reference has no such field
+	return s.Attempt
+}
+
+// riverID is the row where the job died, 0 when it came through another door.
+func riverID(it replay.Item) int64 {
+	var s sourceRef
+	_ = json.Unmarshal(it.SourceRef, &s) // another door's reference has no such field
+	return s.RiverID
+}
