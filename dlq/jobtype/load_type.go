@@ -3,12 +3,13 @@ package jobtype
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// year bounds counts per minute and the like: above it, it's a slip.
+// manyPerMinute bounds rates: above it, the number is a slip.
 const manyPerMinute = 1_000_000
 
 func (c *Catalogue) readType(name string, v value) *Type {
@@ -157,7 +158,7 @@ func readChecks(v value) []Check {
 
 func (c *Catalogue) readTargets(v value, into map[string]Target) {
 	for _, e := range v.entries() {
-		if !contains(c.Environments, e.key) {
+		if !slices.Contains(c.Environments, e.key) {
 			e.at.fault("unknown environment %q; %s", e.key, suggestion(e.key, c.Environments))
 			continue
 		}
@@ -249,13 +250,4 @@ func loopback(raw string) bool {
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
 	return err == nil && addr.Unmap().IsLoopback()
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }

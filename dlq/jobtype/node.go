@@ -116,16 +116,6 @@ func (v value) text() string {
 	return ""
 }
 
-func (v value) texts() []string {
-	var out []string
-	for _, item := range v.items() {
-		if s := item.text(); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 func (v value) oneOf(words ...string) string {
 	s := v.text()
 	if s != "" && !slices.Contains(words, s) {

@@ -87,7 +87,7 @@ func (s *Server) routes() http.Handler {
 func (s *Server) act(w http.ResponseWriter, r *http.Request, k kind) {
 	raw, body, err := readBody(w, r)
 	if err != nil {
-		refuse(w, refusal{Status: http.StatusBadRequest, Code: "invalid_body", Message: "the body is no JSON object"})
+		refuse(w, Refusal{Status: http.StatusBadRequest, Code: "invalid_body", Message: "the body is no JSON object"})
 		return
 	}
 	environment, key := r.Header.Get(EnvironmentHeader), r.Header.Get("Idempotency-Key")
@@ -109,7 +109,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, k kind) {
 		return
 	}
 	if fault != nil && fault.Mode == Answer {
-		refuse(w, refusal{Status: fault.Status, RetryAfter: fault.RetryAfter, Code: fault.Code, Message: fault.Message})
+		refuse(w, Refusal{Status: fault.Status, RetryAfter: fault.RetryAfter, Code: fault.Code, Message: fault.Message})
 		return
 	}
 	if fault != nil && fault.Mode == Hang {
@@ -167,7 +167,7 @@ func (s *Server) plant(w http.ResponseWriter, r *http.Request) {
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&f)
 	if err != nil || f.Environment == "" || f.Provider == "" || f.Key == "" || f.Remaining < 1 ||
 		f.Mode != Hang && f.Mode != HangAfter && (f.Mode != Answer || f.Status < 400 || f.Status > 599) {
-		refuse(w, refusal{Status: http.StatusUnprocessableEntity, Code: "invalid_fault", Message: "needs environment, provider, key, remaining ≥ 1 and mode: answer with a status from 400 to 599, hang or hang_after"})
+		refuse(w, Refusal{Status: http.StatusUnprocessableEntity, Code: "invalid_fault", Message: "needs environment, provider, key, remaining ≥ 1 and mode: answer with a status from 400 to 599, hang or hang_after"})
 		return
 	}
 	if err := Plant(r.Context(), s.pool, f); err != nil {
@@ -179,7 +179,7 @@ func (s *Server) plant(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) broken(w http.ResponseWriter, err error) {
 	s.log.Error("demo provider failed", "error", err)
-	refuse(w, refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "internal error"})
+	refuse(w, Refusal{Status: http.StatusInternalServerError, Code: "internal", Message: "internal error"})
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) (raw []byte, body map[string]any, err error) {
@@ -193,7 +193,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (raw []byte, body map[stri
 	return raw, body, err
 }
 
-func refuse(w http.ResponseWriter, no refusal) {
+func refuse(w http.ResponseWriter, no Refusal) {
 	if no.RetryAfter != "" {
 		w.Header().Set("Retry-After", no.RetryAfter)
 	}
