@@ -45,11 +45,13 @@ type reason struct {
 	Text string `json:"text"`
 }
 
-// output is what a successful run records (River keeps it under "output").
+// alreadyDone is the output of a run that found its effect in the ledger: the
+// word by which Redrive tells it from a run that did the effect.
+const alreadyDone = "already_done"
+
+// output is what a run records that did its effect.
 type output struct {
-	Effect      string `json:"effect"` // done
-	EffectID    string `json:"effect_id,omitempty"`
-	AlreadyDone bool   `json:"already_done,omitempty"` // the ledger knew the effect before
+	ID string `json:"id"` // the provider's
 }
 
 func jobMetadata(f jobFacts) []byte {

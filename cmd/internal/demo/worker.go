@@ -71,11 +71,7 @@ func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
 		return fmt.Errorf("LedgerError: the effect can't be guarded: %w", err)
 	}
 	if answer == ledger.Done {
-		row, _, err := ledger.Of(ctx, w.rt.pool, key)
-		if err != nil {
-			return fmt.Errorf("LedgerError: the earlier result can't be read: %w", err)
-		}
-		return river.RecordOutput(ctx, output{Effect: "done", EffectID: row.EffectID, AlreadyDone: true})
+		return river.RecordOutput(ctx, alreadyDone)
 	}
 	if answer == ledger.Unknown && !e.ProviderDedupes {
 		return w.rt.failed(ctx, job.JobRow.ID, job.Attempt, job.MaxAttempts, w.firstAt(job), began, &failure{
@@ -94,7 +90,7 @@ func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
 		if err := ledger.Finish(safe, w.rt.pool, key, result); err != nil {
 			return fmt.Errorf("LedgerError: the effect %s happened and its end can't be written: %w", id, err)
 		}
-		return river.RecordOutput(ctx, output{Effect: "done", EffectID: id})
+		return river.RecordOutput(ctx, output{ID: id})
 	}
 	// An effect that was unknown before stays so: this refusal is about this call.
 	if answer == ledger.Unknown {
