@@ -1,0 +1,97 @@
+// Package httptarget sends a replay's stored bytes to a URL and reads the
+// outcome from the answer.
+package httptarget
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/dlq/replay"
+)
+
+// Request headers that name the replay to the receiver. They never change
+// between two deliveries of one replay.
+const (
+	HeaderKey     = "Idempotency-Key"
+	HeaderJobID   = "Redrive-Job-Id"
+	HeaderReplay  = "Redrive-Replay-Id"
+	HeaderJobType = "Redrive-Job-Type"
+)
+
+// Target is replay.Target for URLs. Release only enqueues the hand-over, in
+// the releasing transaction; the Worker sends.
+type Target struct {
+	// HandOver enqueues the delivery of a replay inside tx.
+	HandOver func(ctx context.Context, tx pgx.Tx, replayID int64) error
+}
+
+// Check implements replay.Target: HTTP carries any bytes.
+func (t *Target) Check(context.Context, pgx.Tx, replay.Item, []byte) (*replay.Refusal, error) {
+	return nil, nil
+}
+
+// Release implements replay.Target.
+func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
+	if err := t.HandOver(ctx, tx, it.ReplayID); err != nil {
+		return replay.Released{}, nil, fmt.Errorf("http target: hand over: %w", err)
+	}
+	return replay.Released{}, nil, nil
+}
+
+// errNotLoopback refuses an address outside this machine. The check sits where
+// the connection is made, so a name that resolves elsewhere is caught too.
+var errNotLoopback = errors.New("only loopback addresses are allowed")
+
+// NewClient makes the HTTP client for deliveries: no proxy from the
+// environment, no redirects, loopback addresses only.
+func NewClient() *http.Client {
+	dialer := &net.Dialer{
+		Timeout: 3 * time.Second,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return err
+			}
+			if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+				return errNotLoopback
+			}
+			return nil
+		},
+	}
+	return &http.Client{
+		Transport: &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
+			// A kept connection that the server closed would make net/http send again by itself.
+			DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// request builds the delivery of one replay.
+func request(ctx context.Context, it replay.Item, payload []byte, contentType string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, it.Target.HTTP.URL, bytes.NewReader(payload))
+	if err != nil {
+		return nil, fmt.Errorf("http target: request: %w", err)
+	}
+	req.GetBody = nil // net/http must not send it twice by itself
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("User-Agent", "Redrive")
+	set := func(name, value string) {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	set(HeaderKey, it.Key.Key)
+	set(HeaderJobID, it.JobID)
+	set(HeaderJobType, it.JobType)
+	set(HeaderReplay, strconv.FormatInt(it.ReplayID, 10))
+	return req, nil
+}
