@@ -238,7 +238,7 @@ func TestRefusedConnectionIsTriedAgain(t *testing.T) {
 	if err := b.deliver(t, replayID); !errors.As(err, &snooze) {
 		t.Fatalf("a refused connection gave %v, want a snooze", err)
 	}
-	if s := b.see(t, job, replayID); s != "released replaying none 1 unknown" {
+	if s := b.see(t, job, replayID); s != "released  replaying none 1 unknown" {
 		t.Fatal(s)
 	}
 	later := time.Now().Add(time.Hour)
