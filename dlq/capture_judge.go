@@ -3,6 +3,7 @@ package dlq
 import (
 	"github.com/redrive-dlq/redrive/dlq/category"
 	"github.com/redrive-dlq/redrive/dlq/failure"
+	"github.com/redrive-dlq/redrive/dlq/group"
 )
 
 // judged is what Redrive makes of a failure. All of it is made from redacted
@@ -38,7 +39,7 @@ func judge(doc *Document, d *death) judged {
 		c, _ := category.Classify(f)
 		j.category = string(c)
 	}
-	j.fingerprint, j.template = fingerprint(doc.JobType, f)
+	j.fingerprint, j.template = group.Fingerprint(doc.JobType, f)
 	j.template = listText(j.template, maxMessage)
 	for i := range d.attempts {
 		a := &d.attempts[i]

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/redrive-dlq/redrive/dlq/group"
 )
 
 const (
@@ -134,6 +136,6 @@ func foldDeaths(ctx context.Context, tx pgx.Tx) (taken int, err error) {
 			    category = CASE WHEN excluded.last_seen >= g.last_seen THEN excluded.category ELSE g.category END,
 			    deaths = g.deaths + excluded.deaths,
 			    sample_death = greatest(g.sample_death, excluded.sample_death))
-		SELECT count(*) FROM taken`, foldChunk, foldVersion).Scan(&taken)
+		SELECT count(*) FROM taken`, foldChunk, group.FoldVersion).Scan(&taken)
 	return taken, err
 }
