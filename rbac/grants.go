@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -73,8 +74,10 @@ func (s *Service) RemoveGrant(ctx context.Context, p *Principal, userID int64, g
 		if tag.RowsAffected() == 0 {
 			return problem.New(problem.NotFound, "%s is not %s.", u.Email, g)
 		}
-		if err := s.keepAnAdmin(ctx, tx); err != nil {
-			return err
+		if g.Role == Admin {
+			if err := s.keepAnAdmin(ctx, tx); err != nil {
+				return err
+			}
 		}
 		return s.roleChanged(ctx, tx, p, u, "grant.remove", g, reason)
 	})
@@ -94,8 +97,14 @@ func (s *Service) DisableUser(ctx context.Context, p *Principal, userID int64, r
 		if err := s.setDisabled(ctx, tx, userID, true); err != nil {
 			return err
 		}
-		if err := s.keepAnAdmin(ctx, tx); err != nil {
+		grants, err := grantsOf(ctx, tx, []int64{userID})
+		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(grants[userID], func(g Grant) bool { return g.Role == Admin }) {
+			if err := s.keepAnAdmin(ctx, tx); err != nil {
+				return err
+			}
 		}
 		ended, err := endAll(ctx, tx, userID)
 		if err != nil {
