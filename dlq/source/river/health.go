@@ -25,6 +25,7 @@ type health struct {
 
 	mu         sync.Mutex
 	registered bool
+	polled     bool              // the last poll succeeded
 	faults     map[string]string // activity → what is wrong; guarded by mu
 	written    string            // the message last written
 	writtenAt  time.Time
@@ -56,6 +57,9 @@ func (h *health) report(ctx context.Context, what string, err error) {
 	defer h.mu.Unlock()
 	before := h.faults[what]
 	delete(h.faults, what)
+	if what == "poll" {
+		h.polled = err == nil
+	}
 	if err != nil {
 		h.faults[what] = describe(err)
 		if h.faults[what] != before {
@@ -86,7 +90,7 @@ func (h *health) message() string {
 
 // write fails only when the store is down, and then nobody could read it.
 func (h *health) write(ctx context.Context, message string) error {
-	if h.faults["poll"] == "" {
+	if h.polled {
 		if err := source.Seen(ctx, h.store, h.id); err != nil {
 			return err
 		}

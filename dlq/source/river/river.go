@@ -51,6 +51,7 @@ type Source struct {
 // *dlq.Capturer is one.
 type Capturer interface {
 	Capture(ctx context.Context, tx pgx.Tx, docs []*dlq.Document) ([]dlq.Captured, error)
+	Quarantine(ctx context.Context, tx pgx.Tx, e dlq.QuarantineEntry) error
 }
 
 // Config is what a Reader needs. Zero durations mean the defaults: a poll every

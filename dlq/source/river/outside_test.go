@@ -1,0 +1,117 @@
+package river
+
+import (
+	"strconv"
+	"testing"
+	"time"
+)
+
+func (b *bundle) status(id int64) string {
+	b.t.Helper()
+	return one[string](b, b.store, `SELECT status FROM redrive.dead_jobs WHERE job_id = $1`, strconv.FormatInt(id, 10))
+}
+
+func (b *bundle) marks(id int64) string {
+	b.t.Helper()
+	return one[string](b, b.store, `
+		SELECT concat_ws(',', CASE WHEN source_ref ? 'gone' THEN 'gone' END, CASE WHEN source_ref ? 'retried_outside' THEN 'retried' END)
+		FROM redrive.dead_jobs WHERE job_id = $1`, strconv.FormatInt(id, 10))
+}
+
+func TestOutsideChanges(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	completed, retried, gone, replaying, resolved, untouched, snoozed := b.dead(nil), b.dead(nil), b.dead(nil), b.dead(nil), b.dead(nil), b.dead(nil), b.dead(nil)
+	b.complete()
+	settle := func(id int64, status string) {
+		b.exec(b.store, `UPDATE redrive.dead_jobs SET status = $2 WHERE job_id = $1`, strconv.FormatInt(id, 10), status)
+	}
+	settle(replaying, "replaying")
+	settle(resolved, "resolved")
+	settle(snoozed, "snoozed")
+	row := func(id int64, state string) {
+		b.exec(b.from, `UPDATE `+b.table+` SET state = $2::text::"App_River".river_job_state,
+			finalized_at = CASE WHEN $2 IN ('completed', 'discarded') THEN now() END WHERE id = $1`, id, state)
+	}
+	for _, id := range []int64{completed, replaying, resolved, snoozed} {
+		row(id, "completed")
+	}
+	row(retried, "retryable")
+	b.exec(b.from, `DELETE FROM `+b.table+` WHERE id = $1`, gone)
+	before := one[time.Time](b, b.store, `SELECT updated_at FROM redrive.dead_jobs WHERE job_id = $1`, strconv.FormatInt(untouched, 10))
+	b.complete()
+	for _, c := range []struct {
+		what          string
+		id            int64
+		status, marks string
+	}{
+		{"completed outside", completed, "recovered", ""},
+		{"completed while snoozed", snoozed, "recovered", ""},
+		{"retried outside", retried, "open", "retried"},
+		{"deleted", gone, "open", "gone"},
+		{"being replayed", replaying, "replaying", ""},
+		{"settled before", resolved, "resolved", ""},
+		{"unchanged", untouched, "open", ""},
+	} {
+		if got := b.status(c.id); got != c.status {
+			t.Errorf("%s: status %q, want %q", c.what, got, c.status)
+		}
+		if got := b.marks(c.id); got != c.marks {
+			t.Errorf("%s: marks %q, want %q", c.what, got, c.marks)
+		}
+	}
+	want(b, "why", recoveredReason+" redrive", `
+		SELECT settled_reason || ' ' || settled_by FROM redrive.dead_jobs WHERE job_id = $1`, strconv.FormatInt(completed, 10))
+	want(b, "a row that nothing changed", before.UnixMicro(), `
+		SELECT (extract(epoch FROM updated_at) * 1000000)::bigint FROM redrive.dead_jobs WHERE job_id = $1`, strconv.FormatInt(untouched, 10))
+
+	row(retried, "completed")
+	b.complete()
+	if got := b.status(retried); got != "recovered" {
+		t.Errorf("completed after a retry outside: %q", got)
+	}
+}
+
+// A death that is captured between reading and writing voids the decision.
+func TestAnOutsideDecisionIsForOneGeneration(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.dead(nil)
+	b.complete()
+	jobs, err := b.unsettled(b.ctx)
+	if err != nil || len(jobs) != 1 {
+		t.Fatalf("unsettled: %v, %v", jobs, err)
+	}
+	b.exec(b.store, `UPDATE redrive.dead_jobs SET generation = 2`)
+	if err := b.apply(b.ctx, decide(jobs, map[int64]string{jobs[0].riverID(): "completed"})); err != nil {
+		t.Fatal(err)
+	}
+	want(b, "status", "open", `SELECT status FROM redrive.dead_jobs`)
+}
+
+// A pass that fails in the middle goes on where it stood.
+func TestAPassIsResumable(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(b.from, `INSERT INTO `+b.table+` (kind, args, state, finalized_at, attempt)
+		SELECT 'k', '{}', 'discarded', now() - interval '3 days' - i * interval '1 second', 1 FROM generate_series(1, 1200) i`)
+	b.exec(b.from, `INSERT INTO `+b.table+` (kind, args, state, finalized_at, attempt)
+		SELECT 'k', '{}', 'cancelled', '2026-01-02', 1 FROM generate_series(1, 700) i`) // many of one moment
+	page, missing, err := b.passPageFromStart()
+	if err != nil || len(page) != pageRows || len(missing) != pageRows {
+		t.Fatalf("first page: %d rows, %d missing, %v", len(page), len(missing), err)
+	}
+	b.exec(b.store, `ALTER TABLE redrive.river_deaths RENAME TO away`)
+	if err := b.CompletePass(b.ctx); err == nil {
+		t.Fatal("the pass succeeded without its table")
+	}
+	b.exec(b.store, `ALTER TABLE redrive.away RENAME TO river_deaths`)
+	b.complete()
+	want(b, "captured", 1900, `SELECT count(*)::int FROM redrive.dead_jobs`)
+	want(b, "completed", true, `SELECT last_complete_at IS NOT NULL FROM redrive.sources`)
+}
+
+func (b *bundle) passPageFromStart() (page, missing []key, err error) {
+	b.pass.after = first()
+	return b.passPage(b.ctx, deadStates[0])
+}
