@@ -164,7 +164,10 @@ func (s *Server) arguments() []string {
 	}
 	if s.cfg.Disposable {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off",
-			"checkpoint_timeout=1h", "autovacuum_naptime=10min")
+			"checkpoint_timeout=1h", "autovacuum_naptime=10min",
+			// Inside the directory, and so removed with it: the default lives
+			// in /dev/shm and stays there when the server is ended hard.
+			"dynamic_shared_memory_type=mmap")
 	}
 	args := []string{"-D", s.dir.data}
 	for _, set := range settings {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // maxSocketDir is what is left of the 104 bytes (macOS; 108 on Linux) of a
@@ -155,14 +156,20 @@ func blocking(path string, acct account) string {
 	return ""
 }
 
-// lockDir takes the directory for this process. The lock goes with the process,
-// however that ends; PostgreSQL does not inherit it.
-func lockDir(d layout) (*os.File, error) {
+// lockWait is how long Start waits for a process that is on its way out.
+const lockWait = time.Second
+
+// lockDir takes the directory for this process, waiting at most patience. The
+// lock goes with the process, however that ends; PostgreSQL does not inherit it.
+func lockDir(d layout, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(d.lock, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	_, _ = wait(context.Background(), patience, func() bool {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		return !errors.Is(err, syscall.EWOULDBLOCK)
+	})
 	if err != nil {
 		buf := make([]byte, 32)
 		n, _ := f.ReadAt(buf, 0)

@@ -1,4 +1,4 @@
-package testdb
+package embeddedpg
 
 import (
 	"os"
@@ -9,10 +9,10 @@ import (
 // about 100 MB, and each package's tests run one.
 const enough = 4 << 30
 
-// tempDir is where test servers live: in memory when there is plenty, since a
-// new database is some 400 small files, which took 300 ms on a disk and 20 ms
-// there. A TMPDIR set by the caller wins.
-func tempDir() string {
+// TempDir is where disposable servers should live: in memory when there is
+// plenty, since a new database is some 400 small files, which took 300 ms on a
+// disk and 20 ms there. A TMPDIR set by the caller wins.
+func TempDir() string {
 	const memory = "/dev/shm"
 	var st syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memory, &st) != nil {

@@ -1,8 +1,8 @@
-//go:build !linux
+//go:build unix && !linux
 
-package testdb
+package embeddedpg
 
 import "os"
 
-// tempDir is where test servers live.
-func tempDir() string { return os.TempDir() }
+// TempDir is where disposable servers should live.
+func TempDir() string { return os.TempDir() }

@@ -25,7 +25,7 @@ func Remove(ctx context.Context, dataDir string) error {
 		return fmt.Errorf("remove the data directory: %w", err)
 	}
 	s := &Server{cfg: Config{Logger: slog.New(slog.DiscardHandler)}, acct: acct, dir: newLayout(root)}
-	if s.lock, err = lockDir(s.dir); err != nil {
+	if s.lock, err = lockDir(s.dir, 0); err != nil {
 		return err
 	}
 	defer s.release()
@@ -53,13 +53,19 @@ func (s *Server) recover(ctx context.Context) error {
 	if err := s.endChildren(ctx); err != nil {
 		return err
 	}
-	// A pid that is dead is PostgreSQL's own business: it takes the file over
-	// after a look at the shared memory that it names. A pid that lives but
-	// is something else (reused after a reboot) would make it refuse.
-	if pid > 1 && alive(pid) {
+	// A pid that is gone is PostgreSQL's own business: it takes the file over
+	// after a look at the shared memory that it names. One that is there but
+	// is something else (reused after a reboot, or a zombie that no init
+	// collects) would make it refuse.
+	if pid > 1 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove the stale %s: %w", pidFile, err)
 		}
+	}
+	// The socket's own lock file has the same two cases. Nothing runs any more.
+	sockets, _ := filepath.Glob(filepath.Join(s.dir.run, ".s.PGSQL.*"))
+	for _, file := range sockets {
+		_ = os.Remove(file)
 	}
 	if err := os.RemoveAll(s.dir.fresh); err != nil {
 		return fmt.Errorf("remove a half made cluster: %w", err)

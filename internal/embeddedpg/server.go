@@ -100,7 +100,7 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, acct: acct, dir: dir, done: make(chan struct{})}
-	if s.lock, err = lockDir(dir); err != nil {
+	if s.lock, err = lockDir(dir, lockWait); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -216,7 +216,10 @@ func (s *Server) release() {
 		_ = os.RemoveAll(s.sock)
 	}
 	if s.lock != nil {
-		_ = s.lock.Close() // closing drops the flock
+		// Unlocked by name: closing alone leaves it held while a program that
+		// another goroutine just forks still has the descriptor.
+		_ = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN)
+		_ = s.lock.Close()
 		s.lock = nil
 	}
 }

@@ -115,7 +115,7 @@ func removeDead(ctx context.Context, base, keep string) {
 // baseDir is this user's folder for all test servers. It is in a temporary
 // folder, where anybody may have put something of that name first.
 func baseDir() (string, error) {
-	dir := filepath.Join(tempDir(), "redrive-testdb-"+strconv.Itoa(os.Geteuid()))
+	dir := filepath.Join(embeddedpg.TempDir(), "redrive-testdb-"+strconv.Itoa(os.Geteuid()))
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("make the folder of the test servers: %w", err)
 	}
