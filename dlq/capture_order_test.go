@@ -1,0 +1,170 @@
+package dlq
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+)
+
+// Whatever order a job's deaths are told in, and however often: the latest one
+// ends up in front, each is recorded once, and no told-again or older one
+// changes the status.
+func TestDeathOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := 0
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		id := fmt.Sprint("job-", n)
+		deaths := rapid.IntRange(1, 5).Draw(r, "deaths")
+		// Each death is later than the one before, its attempt higher or, as
+		// for a row inserted anew, counted from one again.
+		docs := make([]*Document, deaths)
+		attempt := 0
+		for i := range docs {
+			if attempt++; i > 0 && rapid.IntRange(0, 4).Draw(r, "anew") == 0 {
+				attempt = 1
+			}
+			docs[i] = job(id, attempt, 10+i)
+			docs[i].Attempts[0].Message = fmt.Sprintf("death %d", i)
+		}
+		inOrder := rapid.Bool().Draw(r, "in order")
+		order := rapid.SliceOfN(rapid.IntRange(0, deaths-1), 0, 8).Draw(r, "told")
+		for i := range deaths {
+			order = append(order, i)
+		}
+		if inOrder {
+			order = order[len(order)-deaths:]
+		}
+		told := map[int]bool{}
+		latest, generation := -1, 0
+		for _, i := range order {
+			// What the rule says, restated on the deaths themselves.
+			want := CaptureUnchanged
+			switch {
+			case len(told) == 0:
+				want, latest, generation = CaptureCreated, i, 1
+			case !told[i] && (i > latest || docs[i].AttemptCount > docs[latest].AttemptCount):
+				want, latest, generation = CaptureUpdated, i, generation+1
+			}
+			told[i] = true
+			b.exec(t, `UPDATE redrive.dead_jobs SET status = 'recovered' WHERE job_id = $1`, id)
+			got := b.one(t, docs[i])
+			if got.Outcome != want || got.Generation != generation {
+				r.Fatalf("death %d after %v: %+v, want %s/%d", i, told, got, want, generation)
+			}
+			status := "open"
+			if want == CaptureUnchanged {
+				status = "recovered"
+			}
+			row := get[string](t, b, `SELECT status || '|' || error_message FROM redrive.dead_jobs WHERE job_id = $1`, id)
+			if row != fmt.Sprintf("%s|death %d", status, latest) {
+				r.Fatalf("row is %s, want %s|death %d", row, status, latest)
+			}
+		}
+		if inOrder && latest != deaths-1 {
+			r.Fatalf("the latest is %d of %d", latest, deaths)
+		}
+		count := get[int](t, b, `SELECT count(*) FROM redrive.deaths k JOIN redrive.dead_jobs d ON d.id = k.dead_job_id WHERE d.job_id = $1`, id)
+		if count != deaths {
+			r.Fatalf("%d deaths recorded, told of %d", count, deaths)
+		}
+	})
+}
+
+// A death's key depends on the document alone: it is the same on every day on
+// which it is told again.
+func TestDeathKeyIgnoresTheClock(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		at := rapid.SampledFrom([]string{`null`, `"2168-11-30T15:51:16Z"`, `1772841700`, `1772841700.25`, `"tomorrow"`, `"0001-01-01T00:00:00Z"`, `{}`, `""`})
+		doc := &Document{JobType: "t", DeadAt: []byte(at.Draw(r, "dead_at"))}
+		for range rapid.IntRange(0, 3).Draw(r, "attempts") {
+			doc.Attempts = append(doc.Attempts, AttemptDoc{At: []byte(at.Draw(r, "at"))})
+		}
+		other := *doc
+		other.AttemptCount = doc.attemptNumber() + 1
+		if a, b := deathKey(doc), deathKey(doc); a != b {
+			r.Fatalf("%q and %q", a, b)
+		}
+		if deathKey(doc) == deathKey(&other) {
+			r.Fatalf("attempts %d and %d share the key %q", doc.attemptNumber(), other.AttemptCount, deathKey(doc))
+		}
+	})
+}
+
+// benchDocs are documents of 1 KB each, as the bar in the design has them.
+func benchDocs(b testing.TB, from int) []*Document {
+	b.Helper()
+	docs := make([]*Document, 100)
+	for i := range docs {
+		n := from + i
+		raw := fmt.Appendf(nil, `{"environment":"production","source":"bench","job_type":"send_invoice","job_id":"inv-%d","idempotency_key":"inv:%d",
+			"tenant":"t%d","entity":"order:%d","payload":{"invoice_id":%d,"to_email":"lena.hofer%d@example.com","note":"%0400d"},
+			"headers":{"content-type":"application/json"},"dead_at":"2026-03-01T00:00:00Z",
+			"attempts":[{"at":"2026-03-01T00:00:00Z","error_class":"HttpError","message":"provider answered 503 for invoice %d",
+			"stack":"  at mail.Send(worker/mail.go:40)\n  at invoice.Run(worker/invoice.go:41)\n  at river.work(river/work.go:12)","worker":"w1","worker_version":"1.4.2","duration_ms":120}]}`,
+			n, n, n%50, n, n, n, n, n)
+		docs[i] = mustParse(b, raw)
+	}
+	return docs
+}
+
+func BenchmarkCapture100(b *testing.B) {
+	s := setup(b)
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		docs := benchDocs(b, n)
+		n += len(docs)
+		b.StartTimer()
+		s.capture(b, docs...)
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkPlainInsert100 is the yardstick: the same rows, finished, inserted
+// into the same tables by the plainest multi-row statements.
+func BenchmarkPlainInsert100(b *testing.B) {
+	s := setup(b)
+	n := 0
+	for b.Loop() {
+		b.StopTimer()
+		docs := benchDocs(b, n)
+		n += len(docs)
+		rows := make([]*death, len(docs))
+		for i, d := range docs {
+			rows[i] = s.c.prepare(i, d, testNow)
+			rows[i].payloadVersion = 1
+		}
+		b.StartTimer()
+		err := pgx.BeginFunc(b.Context(), s.pool, func(tx pgx.Tx) error {
+			if err := insertJobs(b.Context(), tx, rows, testNow); err != nil {
+				return err
+			}
+			b.StopTimer()
+			if err := s.c.seal(b.Context(), tx, rows); err != nil {
+				return err
+			}
+			b.StartTimer()
+			return writeDeaths(b.Context(), tx, rows, testNow)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkPrepare100 is the part that needs no database.
+func BenchmarkPrepare100(b *testing.B) {
+	c := NewCapturer(testTypes{}, nil, nil)
+	docs := benchDocs(b, 0)
+	for b.Loop() {
+		for i, d := range docs {
+			c.prepare(i, d, testNow)
+		}
+	}
+}
