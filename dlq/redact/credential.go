@@ -94,6 +94,11 @@ func leading(p string) string { return p[:len(p)-len(strings.TrimLeft(p, " "))] 
 // a key of a well-known shape, "cvv 123", an IBAN.
 func (s *scanner) word(i int) int {
 	in := s.in
+	if i+4 < len(in) && class[in[i]]&class[in[i+1]]&isUpper != 0 && class[in[i+2]]&class[in[i+3]]&isDigit != 0 {
+		if end := s.iban(i); end > i+1 {
+			return end
+		}
+	}
 	switch in[i] | 0x20 {
 	case 'b':
 		if hasFold(in, i, "bearer ") {
@@ -114,9 +119,6 @@ func (s *scanner) word(i int) int {
 	if end, kind := shapeAt(in, i); end > 0 {
 		s.hide(i, end, mark(kind))
 		return end
-	}
-	if i+4 < len(in) && class[in[i]]&class[in[i+1]]&isUpper != 0 && class[in[i+2]]&class[in[i+3]]&isDigit != 0 {
-		return s.iban(i)
 	}
 	return i + 1
 }

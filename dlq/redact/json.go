@@ -197,9 +197,8 @@ func (w *walker) str(i, end int) {
 	s := unescape(raw)
 	if n := len(w.stack); n > 0 && w.stack[n-1].object {
 		top := &w.stack[n-1]
-		switch strings.ToLower(top.key) {
-		case "name", "key", "header", "field":
-			if v, ok := judgeKey(s, inKey); ok && len(s) <= keyTail {
+		if len(s) <= keyTail && namesAnother(top.key) {
+			if v, ok := judgeKey(s, inKey); ok {
 				top.named, top.telltale = v, true
 			}
 		}
@@ -207,6 +206,22 @@ func (w *walker) str(i, end int) {
 	if out, hidden := text(s); hidden > 0 {
 		w.replace(i, end, quoteJSON(out))
 	}
+}
+
+// namesAnother reports whether the string under this key names what a "value"
+// beside it holds.
+func namesAnother(key string) bool {
+	switch len(key) {
+	case 3:
+		return strings.EqualFold(key, "key")
+	case 4:
+		return strings.EqualFold(key, "name")
+	case 5:
+		return strings.EqualFold(key, "field")
+	case 6:
+		return strings.EqualFold(key, "header")
+	}
+	return false
 }
 
 func (w *walker) number(i, end int) {

@@ -70,21 +70,75 @@ var words = map[string]struct {
 var trailers = map[string]bool{
 	"hash": true, "digest": true, "salt": true, "value": true, "plain": true, "plaintext": true,
 	"raw": true, "string": true, "encrypted": true, "old": true, "new": true, "confirm": true,
-	"confirmation": true, "again": true, "repeat": true, "base64": true, "b64": true, "hex": true,
+	"confirmation": true, "again": true, "repeat": true, "base64": true, "hex": true,
 }
 
-// keyName is a key's name, lower case, without separators, and where its last
-// two words start.
+// endings holds the last two letters of every name above, also in the plural:
+// most keys are told innocent by them alone.
+var endings = func() (t [26 * 26]bool) {
+	add := func(name string) {
+		name = strings.TrimRight(name, "0123456789")
+		n := len(name)
+		t[int(name[n-2]-'a')*26+int(name[n-1]-'a')] = true
+		t[int(name[n-1]-'a')*26+int('s'-'a')] = true
+	}
+	for _, s := range suffixes {
+		add(s.name)
+	}
+	for w := range words {
+		add(w)
+	}
+	for w := range trailers {
+		add(w)
+	}
+	return t
+}()
+
+// mayTell reports whether a name is worth a closer look.
+func mayTell(key string) bool {
+	var last byte
+	for i := len(key) - 1; i >= 0; i-- {
+		c := key[i]
+		if class[c]&(isUpper|isLower) == 0 {
+			continue // digits and separators between don't count
+		}
+		c |= 0x20
+		if last == 0 {
+			last = c
+			continue
+		}
+		return endings[int(c-'a')*26+int(last-'a')]
+	}
+	return false
+}
+
+// keyName is a key's name, lower case, without separators, and where its words
+// start.
 type keyName struct {
-	buf         [keyTail]byte
-	n           int
-	last, prior int
+	buf    [keyTail]byte
+	n      int
+	starts [keyTail]uint8
+	count  int
+}
+
+// last is where the last word starts.
+func (k *keyName) last() int {
+	for k.count > 0 && int(k.starts[k.count-1]) >= k.n {
+		k.count--
+	}
+	if k.count == 0 {
+		return 0
+	}
+	return int(k.starts[k.count-1])
 }
 
 // judgeKey says whether the value of this key must be hidden.
 func judgeKey(key string, at where) (verdict, bool) {
 	if len(key) > keyTail {
 		key = key[len(key)-keyTail:]
+	}
+	if !mayTell(key) {
+		return verdict{}, false
 	}
 	var k keyName
 	k.read(key)
@@ -96,13 +150,11 @@ func judgeKey(key string, at where) (verdict, bool) {
 		if v, ok := k.judge(at); ok {
 			return v, true
 		}
-		if k.last == 0 || !trailers[string(k.buf[k.last:k.n])] {
+		last := k.last()
+		if last == 0 || !trailers[string(k.buf[last:k.n])] {
 			return verdict{}, false
 		}
-		k.n, k.last, k.prior = k.last, k.prior, 0
-		for i := k.last; k.last == k.n && i > 0; i-- {
-			k.last = i - 1
-		}
+		k.n = last
 	}
 }
 
@@ -124,23 +176,18 @@ func (k *keyName) read(key string) {
 		k.buf[k.n] = c
 		k.n++
 	}
-	if k.last == k.n {
-		k.last = k.prior
-	}
 }
 
 func (k *keyName) boundary() {
-	if k.n > k.last {
-		k.prior, k.last = k.last, k.n
+	if k.n > 0 && (k.count == 0 || int(k.starts[k.count-1]) < k.n) {
+		k.starts[k.count] = uint8(k.n)
+		k.count++
 	}
 }
 
 func (k *keyName) trimDigits() {
 	for k.n > 0 && class[k.buf[k.n-1]]&isDigit != 0 {
 		k.n--
-	}
-	if k.n == k.last {
-		k.last = k.prior
 	}
 }
 
@@ -160,11 +207,12 @@ func (k *keyName) judge(at where) (verdict, bool) {
 			}
 		}
 	}
-	w, ok := words[string(k.buf[k.last:k.n])]
+	last := k.last()
+	w, ok := words[string(k.buf[last:k.n])]
 	if !ok {
 		return verdict{}, false
 	}
-	if at >= inAssign && k.last > 0 && w.kind == kindPassword {
+	if at >= inAssign && last > 0 && w.kind == kindPassword {
 		return verdict{kind: kindPassword}, true // db_pass, SMTP_PASS, card-pin
 	}
 	if at < w.from {

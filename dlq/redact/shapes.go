@@ -24,9 +24,10 @@ var shapes = []shape{
 	{"dop_v1_", 30, kindToken, false}, {"pypi-", 30, kindToken, false},
 }
 
-var shapeStarts = func() (t [256]bool) {
+// shapesBy holds the shapes by their first byte.
+var shapesBy = func() (t [128][]shape) {
 	for _, s := range shapes {
-		t[s.prefix[0]] = true
+		t[s.prefix[0]] = append(t[s.prefix[0]], s)
 	}
 	return t
 }()
@@ -34,14 +35,16 @@ var shapeStarts = func() (t [256]bool) {
 // shapeAt returns where a credential of a known shape that starts at i ends,
 // and its kind, or 0.
 func shapeAt(in string, i int) (int, string) {
-	if !shapeStarts[in[i]] {
+	candidates := shapesBy[in[i]&0x7f]
+	if len(candidates) == 0 {
 		return 0, ""
 	}
 	if i > 0 && (in[i-1] == '_' || in[i-1] == '-') {
 		return 0, "" // inside a name such as task-queue or ask_live_…
 	}
-	for _, s := range shapes {
-		if !strings.HasPrefix(in[i:], s.prefix) {
+	for k := range candidates {
+		s := &candidates[k]
+		if i+1 >= len(in) || in[i+1] != s.prefix[1] || !strings.HasPrefix(in[i:], s.prefix) {
 			continue
 		}
 		end := i + len(s.prefix)

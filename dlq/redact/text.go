@@ -85,11 +85,7 @@ func (s *scanner) run() {
 		case onNothing:
 			i++
 		case onLetter:
-			if i > 0 && class[in[i-1]]&isAlnum != 0 && !escapedBefore(in, i) {
-				i++
-				continue
-			}
-			i = s.word(i)
+			i = s.words(i)
 		case onDigit:
 			i = s.digits(i)
 		case onSeparator:
@@ -114,6 +110,23 @@ func (s *scanner) run() {
 			i = s.element(i)
 		}
 	}
+}
+
+// words looks at the run of letters and digits that starts at i, and skips it
+// when nothing begins there.
+func (s *scanner) words(i int) int {
+	in := s.in
+	if next := s.word(i); next > i+1 {
+		return next
+	}
+	i++
+	if escapedBefore(in, i) {
+		return i // what follows a literal \n starts anew
+	}
+	for i < len(in) && class[in[i]]&isAlnum != 0 {
+		i++
+	}
+	return i
 }
 
 // escapedBefore reports whether a literal \n, \r or \t ends at i, as in a text

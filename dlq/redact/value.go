@@ -96,18 +96,17 @@ func quotedEnd(in string, i, depth int, quote byte) int {
 			i++
 			continue
 		}
-		if depth == 0 && slashes%2 == 1 || depth > 0 && slashes != depth {
+		// A backslash inside the value is written as twice depth+1 of them, so
+		// the quote closes when exactly its own depth is left over.
+		if slashes%(2*(depth+1)) != depth {
 			i++
 			continue
 		}
-		if depth == 0 && slashes == 0 && i > 0 && i+1 < len(in) && in[i+1] == quote && quote == '\'' {
+		if slashes == 0 && quote == '\'' && i+1 < len(in) && in[i+1] == quote {
 			i += 2 // SQL and connection strings double a quote inside quotes
 			continue
 		}
-		if depth == 0 {
-			return i
-		}
-		return start
+		return i - depth
 	}
 	return len(in)
 }
