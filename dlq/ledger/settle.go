@@ -62,6 +62,9 @@ func Settle(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, deadJobI
 		if job.Effect != "unknown" || (job.Status != "open" && job.Status != "snoozed") {
 			return problem.New(problem.Conflict, "The effect of this job isn't unknown any more (status %s, effect %s). Reload the page.", job.Status, job.Effect)
 		}
+		if err := noReplay(ctx, tx, key); err != nil {
+			return err
+		}
 		if _, err := audit.Append(ctx, tx, p.Actor(), s.entry(deadJobID, job)); err != nil {
 			return err
 		}
@@ -95,6 +98,23 @@ func readSettled(ctx context.Context, db DB, id int64, lock string) (j settled, 
 		return j, fmt.Errorf("ledger: read job: %w", err)
 	}
 	return j, nil
+}
+
+// noReplay refuses to settle a key that a replay under way may be changing.
+func noReplay(ctx context.Context, tx pgx.Tx, k Key) error {
+	var replay int64
+	err := tx.QueryRow(ctx, `
+		SELECT coalesce(min(id), 0)
+		FROM redrive.replays
+		WHERE environment = $1 AND key_scope = $2 AND idempotency_key = $3 AND idempotency_key <> ''
+		  AND state IN ('ready', 'released')`, k.Environment, k.Scope, k.Key).Scan(&replay)
+	if err != nil {
+		return fmt.Errorf("ledger: replays of the key: %w", err)
+	}
+	if replay != 0 {
+		return problem.New(problem.Conflict, "Replay %d of the same key is under way. Wait for its outcome, then look again.", replay)
+	}
+	return nil
 }
 
 func (s Settlement) entry(id int64, j settled) audit.Entry {
