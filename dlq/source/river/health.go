@@ -80,7 +80,7 @@ func (h *health) report(ctx context.Context, what string, err error) {
 // message joins the faults, each text once.
 func (h *health) message() string {
 	var list []string
-	for _, what := range []string{"poll", "pass", "counts"} {
+	for _, what := range []string{"poll", "pass", "counts", "prune"} {
 		if s := h.faults[what]; s != "" && (len(list) == 0 || list[len(list)-1] != s) {
 			list = append(list, s)
 		}

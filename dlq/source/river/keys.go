@@ -52,54 +52,28 @@ const notTaken = `NOT EXISTS (
 		      AND d.attempt = %[1]s.attempt
 		      AND d.finalized_at = %[1]s.finalized_at)`
 
-// recent returns up to chunkRows deaths of the last hour, by the source's clock,
-// that are not taken; those dated in the future are among them.
+// recentSQL is the poll of a River in the store's own database. The clock is the
+// database's, never ours.
+func (r *Reader) recentSQL() string {
+	return `
+		SELECT j.id, j.attempt, j.finalized_at, ` + sizeOf + `
+		FROM ` + r.table + ` j
+		WHERE j.state IN ('discarded', 'cancelled')
+		  AND j.finalized_at > now() - interval '` + recentWindow + `'
+		  AND ` + fmt.Sprintf(notTaken, "j") + `
+		ORDER BY j.id, j.attempt
+		LIMIT @limit`
+}
+
+// recent returns up to chunkRows deaths of the last hour that are not taken;
+// those dated in the future are among them.
 func (r *Reader) recent(ctx context.Context) ([]key, error) {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	if !r.src.Same {
-		return r.recentElsewhere(ctx)
-	}
 	args := r.named()
 	args["limit"] = chunkRows
-	rows, err := r.from.Query(ctx, `
-		SELECT j.id, j.attempt, j.finalized_at, `+sizeOf+`
-		FROM `+r.table+` j
-		WHERE j.state IN ('discarded', 'cancelled')
-		  AND j.finalized_at > now() - interval '`+recentWindow+`'
-		  AND `+fmt.Sprintf(notTaken, "j")+`
-		ORDER BY j.id, j.attempt
-		LIMIT @limit`, args)
+	rows, err := r.from.Query(ctx, r.recentSQL(), args)
 	return collectKeys(rows, err, "read recent deaths")
-}
-
-// recentElsewhere is the same for a source in another database: its keys are
-// read in pages and compared with ours.
-func (r *Reader) recentElsewhere(ctx context.Context) ([]key, error) {
-	var since pgtype.Timestamptz
-	err := r.from.QueryRow(ctx, `SELECT now() - interval '`+recentWindow+`'`).Scan(&since)
-	if err != nil {
-		return nil, fmt.Errorf("river: read the source's clock: %w", err)
-	}
-	var missing []key
-	for _, state := range deadStates {
-		for at := (mark{At: since}); len(missing) < chunkRows; {
-			page, err := r.page(ctx, state, at)
-			if err != nil {
-				return nil, err
-			}
-			more, err := r.untaken(ctx, page)
-			if err != nil {
-				return nil, err
-			}
-			missing = append(missing, more...)
-			if len(page) < pageRows {
-				break
-			}
-			at = markOf(page)
-		}
-	}
-	return missing, nil
 }
 
 // deadStates are River's words for dead.
@@ -121,19 +95,23 @@ func markOf(page []key) mark {
 	return mark{At: last.FinalizedAt, ID: last.ID}
 }
 
-// page returns up to pageRows deaths of a state after a mark, taken or not. It
-// walks River's own index on (state, finalized_at), so that completed jobs, of
-// which there may be millions, are never touched. Rows that commit behind the
-// mark are the next pass's.
-func (r *Reader) page(ctx context.Context, state string, after mark) ([]key, error) {
-	rows, err := r.from.Query(ctx, `
-		SELECT j.id, j.attempt, j.finalized_at, `+sizeOf+`
-		FROM `+r.table+` j
-		WHERE j.state = '`+state+`'
+// pageSQL walks River's own index on (state, finalized_at), so that completed
+// jobs, of which there may be millions, are never touched.
+func (r *Reader) pageSQL(state string) string {
+	return `
+		SELECT j.id, j.attempt, j.finalized_at, ` + sizeOf + `
+		FROM ` + r.table + ` j
+		WHERE j.state = '` + state + `'
 		  AND j.finalized_at >= @at
 		  AND (j.finalized_at, j.id) > (@at, @id)
 		ORDER BY j.finalized_at, j.id
-		LIMIT @limit`, pgx.NamedArgs{"at": after.At, "id": after.ID, "limit": pageRows})
+		LIMIT @limit`
+}
+
+// page returns up to pageRows deaths of a state after a mark, taken or not. Rows
+// that commit behind the mark are the next pass's.
+func (r *Reader) page(ctx context.Context, state string, after mark) ([]key, error) {
+	rows, err := r.from.Query(ctx, r.pageSQL(state), pgx.NamedArgs{"at": after.At, "id": after.ID, "limit": pageRows})
 	return collectKeys(rows, err, "read a page of deaths")
 }
 

@@ -14,8 +14,12 @@ const (
 	refRetried = "retried_outside" // somebody retried it; its end isn't known yet
 )
 
-// recoveredReason is what the job's page says.
-const recoveredReason = "It completed at its source, without a replay from here."
+// What a recovered job's page says. The second is for a replay that ended
+// unconfirmed: its target was slower than its deadline.
+const (
+	recoveredReason = "It completed at its source, without a replay from here."
+	recoveredLate   = "It completed at its source, after a replay whose end was not known in time."
+)
 
 // unsettled is an open or snoozed job of this source. Jobs that are being
 // replayed are not among them: their end belongs to the replay.
@@ -23,6 +27,8 @@ type unsettled struct {
 	ID         int64
 	JobID      string
 	Generation int32
+	JobType    string
+	Attempt    int32  // of the last death
 	RiverID    string // of the row; a re-inserted job's differs from its job id
 	Gone       bool
 	Retried    bool
@@ -76,18 +82,20 @@ func (r *Reader) passOutsidePage(ctx context.Context) (int, error) {
 	return len(jobs), nil
 }
 
-// unsettled reads a page in the order of the identity's index.
+// unsettled reads a page in the order of the identity's index. Jobs that died in
+// another schema are left alone: their ids mean other rows here.
 func (r *Reader) unsettled(ctx context.Context) ([]unsettled, error) {
 	args := r.named()
-	args["after"], args["limit"] = r.pass.job, pageRows
+	args["after"], args["limit"], args["schema"] = r.pass.job, pageRows, r.src.Schema
 	rows, err := r.store.Query(ctx, `
-		SELECT id, job_id, generation, coalesce(source_ref ->> 'river_id', '') AS river_id,
+		SELECT id, job_id, generation, job_type, last_death_attempt AS attempt, coalesce(source_ref ->> 'river_id', '') AS river_id,
 		       source_ref ? '`+refGone+`' AS gone, source_ref ? '`+refRetried+`' AS retried
 		FROM redrive.dead_jobs
 		WHERE environment = @environment
 		  AND source = @source
 		  AND job_id > @after
 		  AND status IN ('open', 'snoozed')
+		  AND coalesce(source_ref ->> 'schema', @schema) = @schema
 		ORDER BY job_id
 		LIMIT @limit`, args)
 	if err != nil {
@@ -110,48 +118,58 @@ func (j unsettled) riverID() int64 {
 	return 0
 }
 
-// states are the rows' states by id; one that is missing is gone.
-func (r *Reader) states(ctx context.Context, jobs []unsettled) (map[int64]string, error) {
+// current is a row as it is now.
+type current struct {
+	ID      int64
+	State   string
+	Kind    string
+	Attempt int32
+}
+
+// states are the rows by id; one that is missing is gone.
+func (r *Reader) states(ctx context.Context, jobs []unsettled) (map[int64]current, error) {
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.riverID()
 	}
 	rows, err := r.from.Query(ctx, `
-		SELECT j.id, j.state::text
+		SELECT j.id, j.state::text, j.kind, j.attempt
 		FROM `+r.table+` j
 		WHERE j.id = ANY(@ids)`, pgx.NamedArgs{"ids": ids})
 	if err != nil {
 		return nil, fmt.Errorf("river: read states: %w", err)
 	}
-	states := map[int64]string{}
-	var id int64
-	var state string
-	_, err = pgx.ForEachRow(rows, []any{&id, &state}, func() error {
-		states[id] = state
-		return nil
-	})
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[current])
 	if err != nil {
 		return nil, fmt.Errorf("river: read states: %w", err)
+	}
+	states := make(map[int64]current, len(list))
+	for _, c := range list {
+		states[c.ID] = c
 	}
 	return states, nil
 }
 
 // decide names only jobs for which something changes.
-func decide(jobs []unsettled, states map[int64]string) changes {
+func decide(jobs []unsettled, states map[int64]current) changes {
 	var c changes
 	for _, j := range jobs {
 		id := j.riverID()
 		if id == 0 {
 			continue
 		}
-		switch states[id] {
-		case "":
+		row, found := states[id]
+		if found && (row.Kind != j.JobType || row.Attempt < j.Attempt) {
+			found = false // ids began anew there: this is another job's row
+		}
+		switch {
+		case !found:
 			if !j.Gone {
 				c.gone.add(j)
 			}
-		case "completed":
+		case row.State == "completed":
 			c.recovered.add(j)
-		case "discarded", "cancelled":
+		case row.State == "discarded" || row.State == "cancelled":
 			if j.Gone || j.Retried {
 				c.back.add(j)
 			}
@@ -169,7 +187,17 @@ func (r *Reader) apply(ctx context.Context, c changes) error {
 		set  jobSet
 		what string
 	}{
-		{c.recovered, `status = 'recovered', settled_reason = '` + recoveredReason + `', settled_ref = '',
+		{c.recovered, `status = 'recovered', settled_ref = '',
+		    settled_reason = CASE
+		        WHEN EXISTS (
+		            SELECT
+		            FROM redrive.replays r
+		            WHERE r.dead_job_id = d.id
+		              AND r.generation = d.generation
+		              AND r.outcome = 'unconfirmed'
+		        ) THEN '` + recoveredLate + `'
+		        ELSE '` + recoveredReason + `'
+		    END,
 		    settled_by = 'redrive', settled_at = now(), snoozed_until = NULL`},
 		{c.gone, `source_ref = (d.source_ref - '` + refRetried + `') || '{"` + refGone + `": true}'`},
 		{c.retried, `source_ref = (d.source_ref - '` + refGone + `') || '{"` + refRetried + `": true}'`},

@@ -1,6 +1,7 @@
 package river
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func TestAnOutsideDecisionIsForOneGeneration(t *testing.T) {
 		t.Fatalf("unsettled: %v, %v", jobs, err)
 	}
 	b.exec(b.store, `UPDATE redrive.dead_jobs SET generation = 2`)
-	if err := b.apply(b.ctx, decide(jobs, map[int64]string{jobs[0].riverID(): "completed"})); err != nil {
+	if err := b.apply(b.ctx, decide(jobs, map[int64]current{jobs[0].riverID(): {State: "completed", Kind: jobs[0].JobType, Attempt: 4}})); err != nil {
 		t.Fatal(err)
 	}
 	want(b, "status", "open", `SELECT status FROM redrive.dead_jobs`)
@@ -97,7 +98,7 @@ func TestAPassIsResumable(t *testing.T) {
 		SELECT 'k', '{}', 'discarded', now() - interval '3 days' - i * interval '1 second', 1 FROM generate_series(1, 1200) i`)
 	b.exec(b.from, `INSERT INTO `+b.table+` (kind, args, state, finalized_at, attempt)
 		SELECT 'k', '{}', 'cancelled', '2026-01-02', 1 FROM generate_series(1, 700) i`) // many of one moment
-	page, missing, err := b.passPageFromStart()
+	page, missing, err := b.compare(b.ctx, deadStates[0], first())
 	if err != nil || len(page) != pageRows || len(missing) != pageRows {
 		t.Fatalf("first page: %d rows, %d missing, %v", len(page), len(missing), err)
 	}
@@ -111,7 +112,32 @@ func TestAPassIsResumable(t *testing.T) {
 	want(b, "completed", true, `SELECT last_complete_at IS NOT NULL FROM redrive.sources`)
 }
 
-func (b *bundle) passPageFromStart() (page, missing []key, err error) {
-	b.pass.after = first()
-	return b.passPage(b.ctx, deadStates[0])
+// A row of another kind, or with fewer attempts than the death that we know, is
+// another job's: the application emptied its table and ids began anew.
+func TestAnIDThatIsUsedAgainRecoversNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	kind, attempt := b.dead(nil), b.dead(nil)
+	b.complete()
+	b.exec(b.from, `UPDATE `+b.table+` SET state = 'completed', kind = 'other' WHERE id = $1`, kind)
+	b.exec(b.from, `UPDATE `+b.table+` SET state = 'completed', attempt = 1 WHERE id = $1`, attempt)
+	b.complete()
+	for _, id := range []int64{kind, attempt} {
+		if b.status(id) != "open" || b.marks(id) != "gone" {
+			t.Errorf("job %d: %s, %s", id, b.status(id), b.marks(id))
+		}
+	}
+}
+
+func TestPruneForgetsOnlyWhatRiverDeletedLongAgo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old := map[string]string{"finalized_at": "now() - interval '2 days'"}
+	kept, gone, fresh := b.dead(old), b.dead(old), b.dead(nil)
+	b.complete()
+	b.exec(b.from, `DELETE FROM `+b.table+` WHERE id = ANY($1)`, []int64{gone, fresh})
+	if err := b.prune(b.ctx); err != nil {
+		t.Fatal(err)
+	}
+	want(b, "marks", fmt.Sprint(kept, fresh), `SELECT string_agg(river_id::text, ' ' ORDER BY river_id) FROM redrive.river_deaths`)
 }

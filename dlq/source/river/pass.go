@@ -27,7 +27,7 @@ func (r *Reader) CompletePass(ctx context.Context) error {
 		if !r.pass.after.At.Valid {
 			r.pass.after = first()
 		}
-		if err := r.passDeaths(ctx, deadStates[r.pass.state]); err != nil {
+		if err := r.walk(ctx, deadStates[r.pass.state], &r.pass.after); err != nil {
 			return err
 		}
 		r.pass.after = mark{}
@@ -39,32 +39,4 @@ func (r *Reader) CompletePass(ctx context.Context) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	return source.Completed(ctx, r.store, r.id)
-}
-
-// passDeaths walks the rest of a state.
-func (r *Reader) passDeaths(ctx context.Context, state string) error {
-	for {
-		page, missing, err := r.passPage(ctx, state)
-		if err != nil {
-			return err
-		}
-		if err := r.take(ctx, missing); err != nil {
-			return err
-		}
-		if len(page) < pageRows {
-			return nil
-		}
-		r.pass.after = markOf(page)
-	}
-}
-
-func (r *Reader) passPage(ctx context.Context, state string) (page, missing []key, err error) {
-	ctx, cancel := r.bounded(ctx)
-	defer cancel()
-	page, err = r.page(ctx, state, r.pass.after)
-	if err != nil {
-		return nil, nil, err
-	}
-	missing, err = r.untaken(ctx, page)
-	return page, missing, err
 }

@@ -11,6 +11,7 @@ import (
 
 const (
 	countEvery = 10 * time.Second
+	pruneEvery = time.Hour
 	maxBackoff = 30 * time.Second
 )
 
@@ -23,6 +24,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	group.Go(func() { r.every(ctx, "poll", r.cfg.PollEvery, r.Poll) })
 	group.Go(func() { r.every(ctx, "pass", r.cfg.CompleteEvery, r.CompletePass) })
 	group.Go(func() { r.every(ctx, "counts", countEvery, r.count) })
+	group.Go(func() { r.every(ctx, "prune", pruneEvery, r.prune) })
 	group.Wait()
 	return nil
 }
@@ -70,26 +72,6 @@ func backoff(base time.Duration, failures int) time.Duration {
 // different moments.
 func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
-}
-
-// Poll takes what the trigger's inbox holds and the untaken deaths of the last
-// hour. Errors are the database's own.
-func (r *Reader) Poll(ctx context.Context) error {
-	if err := r.drainInbox(ctx); err != nil {
-		return err
-	}
-	for {
-		keys, err := r.recent(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.take(ctx, keys); err != nil {
-			return err
-		}
-		if len(keys) < chunkRows {
-			return nil
-		}
-	}
 }
 
 // count tells the console how many jobs wait to be retried and are worked. The
