@@ -60,6 +60,9 @@ const (
 	unavailableText = "The database did not answer in time. What you asked for was not done, unless the page you come from shows it."
 )
 
+// failTimeout bounds the making of an error page.
+const failTimeout = 5 * time.Second
+
 // answer is what a failure becomes for the client.
 type answer struct {
 	status int
@@ -84,13 +87,18 @@ func (s *Server) fail(c echo.Context, err error) {
 	if a.retry > 0 {
 		h.Set("Retry-After", retryAfter(a.retry))
 	}
+	// The guard's deadline may be why we are here, and its context has ended by
+	// now in any case: the answer gets time of its own.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), failTimeout)
+	defer cancel()
+	c.SetRequest(c.Request().WithContext(ctx))
 	var sent error
 	if isAPI(c) {
 		sent = s.failAPI(c, a)
 	} else {
 		sent = s.failPage(c, a)
 	}
-	if sent != nil && !errors.Is(sent, context.Canceled) {
+	if sent != nil {
 		s.log.Warn("answer not sent", "request_id", RequestID(c), "error", redact.Text(sent.Error()))
 	}
 }
@@ -153,7 +161,7 @@ func (s *Server) logFailure(c echo.Context, a answer, err error) {
 	if a.status >= 500 {
 		level = slog.LevelError
 	}
-	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil {
+	if errors.Is(err, context.Canceled) {
 		level = slog.LevelDebug // the client went away
 	}
 	s.log.LogAttrs(c.Request().Context(), level, "failed",
