@@ -232,11 +232,17 @@ func TestWorkersDieForReal(t *testing.T) {
 	}
 	// Sent, but the answer was lost: the worker doesn't send again, and says so.
 	r = b.settled("development", lost)
-	if d := r.death(t); r.State != "cancelled" || len(r.Errors) != 2 || d.Reason.Code != "effect_unknown" || d.Effect != "unknown" {
+	if d := r.death(t); r.State != "cancelled" || len(r.Errors) != 1 || d.GaveUp != "not_retryable" || d.Reason.Code != "timeout" || d.Effect != "unknown" {
 		t.Errorf("lost answer: %+v, %+v", r, d)
 	}
 	if len(b.effects("development", lost)) != 1 || b.ledger("development", "welcome", lost) != "begun" {
 		t.Error("the lost message must be sent once and be unknown")
+	}
+	// Run again unasked (a crash does that), it stops at the ledger.
+	b.replay("development", lost, `{}`)
+	r = b.settled("development", lost)
+	if d := r.death(t); r.State != "discarded" || d.Reason.Code != "effect_unknown" || d.Effect != "unknown" || len(b.effects("development", lost)) != 1 {
+		t.Errorf("lost answer, run again: %+v, %+v", r, d)
 	}
 	// A charge may be asked for again: the provider deduplicates.
 	r = b.settled("development", charge)

@@ -36,6 +36,15 @@ func (f *failure) Error() string {
 	return s
 }
 
+// of judges the failure against the effect: one that may have happened is not
+// tried again unless the provider itself refuses to repeat it.
+func (f *failure) of(e effect) *failure {
+	if f.Uncertain && !e.ProviderDedupes {
+		f.Retryable = false
+	}
+	return f
+}
+
 // client calls the fake providers for one environment.
 type client struct {
 	base        string
@@ -90,7 +99,7 @@ func transport(provider string, err error) *failure {
 	}
 	return &failure{
 		Class: "TimeoutError", Message: "no answer from " + provider + " within the limit", Code: "timeout",
-		Cause:    "DeadlineExceeded: " + context.DeadlineExceeded.Error(),
+		Cause:    "DeadlineExceeded: call to " + provider + ": " + context.DeadlineExceeded.Error(),
 		Category: "transient", Retryable: true, Uncertain: true,
 	}
 }

@@ -21,16 +21,10 @@ func email(r *rand.Rand) string {
 
 // typo is an address as people mistype it and forms let through.
 func typo(r *rand.Rand) string {
-	good := email(r)
-	switch r.IntN(4) {
-	case 0:
-		return strings.Replace(good, "@", "@@", 1)
-	case 1:
-		return strings.Replace(good, "example.", "example..", 1)
-	case 2:
-		return strings.Replace(good, "@", " at ", 1)
+	if r.IntN(4) == 0 {
+		return strings.Replace(email(r), "example.", "example..", 1)
 	}
-	return strings.Replace(good, "@", "@ ", 1)
+	return strings.Replace(email(r), "@", "@@", 1)
 }
 
 func hexID(r *rand.Rand) string { return fmt.Sprintf("%012x", r.Uint64()&0xffffffffffff) }

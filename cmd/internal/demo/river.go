@@ -70,7 +70,7 @@ func (w *World) newClient(environment string) (*river.Client[pgx.Tx], error) {
 		// the completed ones are how outcomes are found.
 		CancelledJobRetentionPeriod: -1, CompletedJobRetentionPeriod: -1, DiscardedJobRetentionPeriod: -1,
 		// A killed process leaves jobs running; River's hour is too long to watch.
-		JobTimeout: 30 * time.Second, RescueStuckJobsAfter: time.Minute,
+		JobTimeout: 10 * time.Second, RescueStuckJobsAfter: 20 * time.Second,
 		FetchPollInterval: time.Second, SoftStopTimeout: 3 * time.Second,
 	})
 	if err != nil {

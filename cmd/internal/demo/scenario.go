@@ -117,12 +117,12 @@ func (s scenario) failure(t task) *failure {
 	switch {
 	case s.spoil != nil:
 		if no := providers.Check(e.Provider, e.Resource, e.Body); no != nil {
-			return refused(e.Provider, no.Status, no.Code, no.Message, "")
+			return refused(e.Provider, no.Status, no.Code, no.Message, "").of(e)
 		}
 	case s.fault.Mode == providers.Answer:
-		return refused(e.Provider, s.fault.Status, s.fault.Code, s.fault.Message, s.fault.RetryAfter)
+		return refused(e.Provider, s.fault.Status, s.fault.Code, s.fault.Message, s.fault.RetryAfter).of(e)
 	case s.fault.Mode != "":
-		return transport(e.Provider, nil)
+		return transport(e.Provider, nil).of(e)
 	}
 	return &failure{Class: "runtime.boundsError", Message: "index out of range [12] with length 12", Code: "panic"}
 }

@@ -70,14 +70,11 @@ func (w *World) add(ctx context.Context, environment string, args task, s scenar
 // requests is how many of a job's requests meet the fault: exactly those that
 // its first life makes, so that what follows finds the provider well again.
 func (s scenario) requests(t task) int {
-	f := s.failure(t)
 	switch {
 	case s.lasting:
 		return 1_000_000
-	case !f.Retryable:
+	case !s.failure(t).Retryable:
 		return 1
-	case f.Uncertain && !t.effect().ProviderDedupes:
-		return 1 // the second attempt stops at the ledger
 	}
 	return demoPolicy().MaxAttempts
 }

@@ -49,7 +49,7 @@ type worker[T task] struct {
 
 // Timeout leaves room around the provider call for the ledger.
 func (w *worker[T]) Timeout(*river.Job[T]) time.Duration {
-	return w.rt.policy.AttemptTimeout + 10*time.Second
+	return w.rt.policy.AttemptTimeout + 6*time.Second
 }
 
 // NextRetry is when River runs a failed job again.
@@ -102,7 +102,7 @@ func (w *worker[T]) Work(ctx context.Context, job *river.Job[T]) error {
 			return fmt.Errorf("LedgerError: the failure can't be written: %w", err)
 		}
 	}
-	return w.rt.failed(safe, job.JobRow.ID, job.Attempt, job.MaxAttempts, w.firstAt(job), began, fail)
+	return w.rt.failed(safe, job.JobRow.ID, job.Attempt, job.MaxAttempts, w.firstAt(job), began, fail.of(e))
 }
 
 func (w *worker[T]) firstAt(job *river.Job[T]) time.Time {
