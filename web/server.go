@@ -16,6 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
+	"github.com/redrive-dlq/redrive/dlq/envelope"
+	"github.com/redrive-dlq/redrive/dlq/jobtype"
+	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -54,6 +57,12 @@ type Config struct {
 	// OpenJobs counts open dead jobs in the principal's scope for the
 	// navigation; nil: not shown.
 	OpenJobs func(ctx context.Context, p *rbac.Principal, environment string) (int, error)
+	// Replays judges and orders replays; nil: pages say nothing of them.
+	Replays *replay.Service
+	// Types is the catalogue in force; nil: nothing is declared.
+	Types func() *jobtype.Catalogue
+	// Sealer opens payloads for their redacted view; nil: they are plain.
+	Sealer envelope.Sealer
 	// Routes are added to the console's own: the API's.
 	Routes []Route
 }
@@ -80,6 +89,12 @@ func New(config Config) (*Server, error) {
 	}
 	if config.Logger == nil {
 		config.Logger = slog.Default()
+	}
+	if config.Types == nil {
+		config.Types = func() *jobtype.Catalogue { return &jobtype.Catalogue{} }
+	}
+	if config.Sealer == nil {
+		config.Sealer = envelope.Plain{}
 	}
 	s := &Server{
 		config:   config,
