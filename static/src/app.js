@@ -12,6 +12,12 @@ keyboard();
 localTimes(document);
 live((region) => localTimes(region));
 
+// Typing a time for later chooses "at a time".
+document.addEventListener("input", (event) => {
+  const radio = event.target.closest("[data-chooses]")?.querySelector("input[type=radio]");
+  if (radio && radio !== event.target) radio.checked = true;
+});
+
 // An open menu closes when one clicks elsewhere or presses Escape.
 const closeMenus = (except) => {
   for (const menu of document.querySelectorAll("details.drop[open]")) {

@@ -76,7 +76,7 @@ func layOut(series []Series) stack {
 			}
 			top := float64(chartHeight) * (1 - float64(base[i]+value)/float64(s.most))
 			height := float64(chartHeight) * float64(value) / float64(s.most)
-			path.WriteString("M" + short(float64(i)*3) + " " + short(top) + "h2.600v" + short(height) + "h-2.600z")
+			path.WriteString("M" + short(float64(i)*3) + " " + short(top) + "h2.6v" + short(height) + "h-2.6z")
 			base[i] += value
 		}
 		s.paths = append(s.paths, path.String())
@@ -88,11 +88,10 @@ func short(f float64) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), "0"), ".")
 }
 
-// niceTop rounds the top of a scale up to 1, 2, 4 or 5 times a power of ten,
-// so that its half is a whole number where it can be.
+// niceTop rounds the top of a scale up to a number that reads well.
 func niceTop(peak int) int {
 	for power := 1; ; power *= 10 {
-		for _, step := range []int{1, 2, 4, 6, 8} {
+		for _, step := range []int{1, 2, 3, 4, 6, 8} {
 			if peak <= step*power {
 				return step * power
 			}

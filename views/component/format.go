@@ -98,6 +98,15 @@ func Age(at, now time.Time) string {
 // UTC writes a time in the console's one form.
 func UTC(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
+// shortUTC writes a time to the minute, without the year where it is now's.
+func shortUTC(at, now time.Time) string {
+	layout := "2006-01-02 15:04"
+	if at.UTC().Year() == now.UTC().Year() {
+		layout = "01-02 15:04"
+	}
+	return at.UTC().Format(layout) + " UTC"
+}
+
 // machine is the form that <time datetime> wants.
 func machine(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 

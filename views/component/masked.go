@@ -61,7 +61,7 @@ func Masked(s string) templ.Component {
 	})
 }
 
-// Pre is preformatted redacted text in a region that scrolls by itself and by
+// Pre is preformatted redacted text in a group that scrolls by itself and by
 // the keyboard. Without an id it has none; soft wraps long lines.
 func Pre(id, label, text string, soft bool) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
@@ -74,7 +74,7 @@ func Pre(id, label, text string, soft bool) templ.Component {
 			out.WriteString(`" id="`)
 			out.WriteString(templ.EscapeString(id))
 		}
-		out.WriteString(`" role="region" tabindex="0" aria-label="`)
+		out.WriteString(`" role="group" tabindex="0" aria-label="`)
 		out.WriteString(templ.EscapeString(label))
 		// A parser drops one newline right after <pre>; this one is ours, so
 		// that none of the text's own is lost.

@@ -323,7 +323,7 @@ func confirmReplay(p ReplayProps) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "> <span>Now</span></label><div class=\"big-choice\"><input class=\"radio radio-sm\" type=\"radio\" id=\"when-later\" name=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "> <span>Now</span></label><div class=\"big-choice\" data-chooses><input class=\"radio radio-sm\" type=\"radio\" id=\"when-later\" name=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
