@@ -109,8 +109,9 @@ func infoOf(name string) (fieldInfo, bool) {
 	return fields[i], true
 }
 
-// Is returns the values that the field must have one of.
+// Is returns the distinct values that the field must have one of.
 func (f Filter) Is(field Field) []string {
+	f = f.normal()
 	if info, ok := infoOf(string(field)); ok {
 		return *info.is(&f)
 	}
