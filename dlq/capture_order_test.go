@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 )
 
@@ -93,78 +92,4 @@ func TestDeathKeyIgnoresTheClock(t *testing.T) {
 			r.Fatalf("attempts %d and %d share the key %q", doc.attemptNumber(), other.AttemptCount, deathKey(doc))
 		}
 	})
-}
-
-// benchDocs are documents of 1 KB each, as the bar in the design has them.
-func benchDocs(b testing.TB, from int) []*Document {
-	b.Helper()
-	docs := make([]*Document, 100)
-	for i := range docs {
-		n := from + i
-		raw := fmt.Appendf(nil, `{"environment":"production","source":"bench","job_type":"send_invoice","job_id":"inv-%d","idempotency_key":"inv:%d",
-			"tenant":"t%d","entity":"order:%d","payload":{"invoice_id":%d,"to_email":"lena.hofer%d@example.com","note":"%0400d"},
-			"headers":{"content-type":"application/json"},"dead_at":"2026-03-01T00:00:00Z",
-			"attempts":[{"at":"2026-03-01T00:00:00Z","error_class":"HttpError","message":"provider answered 503 for invoice %d",
-			"stack":"  at mail.Send(worker/mail.go:40)\n  at invoice.Run(worker/invoice.go:41)\n  at river.work(river/work.go:12)","worker":"w1","worker_version":"1.4.2","duration_ms":120}]}`,
-			n, n, n%50, n, n, n, n, n)
-		docs[i] = mustParse(b, raw)
-	}
-	return docs
-}
-
-func BenchmarkCapture100(b *testing.B) {
-	s := setup(b)
-	n := 0
-	for b.Loop() {
-		b.StopTimer()
-		docs := benchDocs(b, n)
-		n += len(docs)
-		b.StartTimer()
-		s.capture(b, docs...)
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
-}
-
-// BenchmarkPlainInsert100 is the yardstick: the same rows, finished, inserted
-// into the same tables by the plainest multi-row statements.
-func BenchmarkPlainInsert100(b *testing.B) {
-	s := setup(b)
-	n := 0
-	for b.Loop() {
-		b.StopTimer()
-		docs := benchDocs(b, n)
-		n += len(docs)
-		rows := make([]*death, len(docs))
-		for i, d := range docs {
-			rows[i] = s.c.prepare(i, d, testNow)
-			rows[i].payloadVersion = 1
-		}
-		b.StartTimer()
-		err := pgx.BeginFunc(b.Context(), s.pool, func(tx pgx.Tx) error {
-			if err := insertJobs(b.Context(), tx, rows, testNow); err != nil {
-				return err
-			}
-			b.StopTimer()
-			if err := s.c.seal(b.Context(), tx, rows); err != nil {
-				return err
-			}
-			b.StartTimer()
-			return writeDeaths(b.Context(), tx, rows, testNow)
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")
-}
-
-// BenchmarkPrepare100 is the part that needs no database.
-func BenchmarkPrepare100(b *testing.B) {
-	c := NewCapturer(testTypes{}, nil, nil)
-	docs := benchDocs(b, 0)
-	for b.Loop() {
-		for i, d := range docs {
-			c.prepare(i, d, testNow)
-		}
-	}
 }

@@ -214,7 +214,7 @@ func dataFault(err error) bool {
 		return false
 	}
 	switch pg.Code[:2] {
-	case "21", "22", "23", "42", "54": // cardinality, data, constraint, expression, program limit
+	case "21", "22", "23", "54": // cardinality, data, constraint, program limit; not 42: a missing right is no fault of the document
 		return true
 	}
 	return false
