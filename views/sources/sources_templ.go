@@ -125,9 +125,9 @@ func View(p Props) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var5 string
-						templ_7745c5c3_Var5, templ_7745c5c3_Err = templruntime.NewAttributeExpression(templ.SafeURL(route.JobsWhere(route.ParamQuery, "source:"+row.Name, route.ParamEnvironment, row.Environment))).ResolveURL(ctx)
+						templ_7745c5c3_Var5, templ_7745c5c3_Err = templruntime.NewAttributeExpression(route.JobsWhere(route.ParamQuery, "source:"+row.Name, route.ParamEnvironment, row.Environment)).ResolveURL(ctx)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `sources/sources.templ`, Line: 56, Col: 156}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `sources/sources.templ`, Line: 56, Col: 141}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var5)
 						if templ_7745c5c3_Err != nil {
@@ -140,7 +140,7 @@ func View(p Props) templ.Component {
 						var templ_7745c5c3_Var6 string
 						templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(component.Cut(row.Name, 60))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `sources/sources.templ`, Line: 56, Col: 188}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `sources/sources.templ`, Line: 56, Col: 173}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 						if templ_7745c5c3_Err != nil {
