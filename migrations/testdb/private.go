@@ -91,7 +91,7 @@ func makeCluster(ctx context.Context, base, cluster string) error {
 }
 
 // removeDead removes servers whose process is gone and clusters of other
-// migrations that nobody used for a day.
+// migrations that nobody used for two hours.
 func removeDead(ctx context.Context, base, keep string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {
@@ -103,7 +103,7 @@ func removeDead(ctx context.Context, base, keep string) {
 		case strings.HasPrefix(e.Name(), runPrefix):
 			_ = embeddedpg.Remove(ctx, path) // refuses one that is in use
 		case strings.HasPrefix(e.Name(), clusterPrefix) && path != keep:
-			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 2*time.Hour {
 				_ = os.RemoveAll(path)
 			}
 		}
