@@ -64,8 +64,14 @@ func CheckPassphrase(passphrase, email string) error {
 	case slides(folded):
 		return refuse("This passphrase follows the alphabet or the keyboard. Choose one that is harder to guess.")
 	}
-	local, _, _ := strings.Cut(strings.ToLower(email), "@")
-	if rest := strings.ReplaceAll(folded, foldPassphrase(local), ""); len(local) >= 3 && len(rest) < 8 {
+	local, domain, _ := strings.Cut(strings.ToLower(email), "@")
+	rest := folded
+	for _, part := range []string{domain, local} {
+		if part = foldPassphrase(part); len(part) >= 3 {
+			rest = strings.ReplaceAll(rest, part, "")
+		}
+	}
+	if rest != folded && len(rest) < 8 {
 		return refuse("This passphrase is mostly the e-mail address. Choose another.")
 	}
 	return nil
