@@ -3,6 +3,7 @@ package dlq
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -69,8 +70,13 @@ func (d *Document) validate() error {
 			return err
 		}
 	}
-	if d.AttemptCount < 0 || d.MaxAttempts < 0 || d.PayloadVersion < 0 {
-		return fieldError("", "attempt_count, max_attempts and payload_version can't be negative.")
+	for _, f := range []struct {
+		key string
+		n   int
+	}{{"attempt_count", d.AttemptCount}, {"max_attempts", d.MaxAttempts}, {"payload_version", d.PayloadVersion}} {
+		if f.n < 0 || f.n > math.MaxInt32 {
+			return fieldError("/"+f.key, "/%s must be a whole number between 0 and %d.", f.key, math.MaxInt32)
+		}
 	}
 	if len(d.Payload) > MaxDocumentBytes {
 		return tooLarge(len(d.Payload), MaxDocumentBytes)
