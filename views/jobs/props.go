@@ -83,13 +83,17 @@ func (f Filter) chips() []component.Chip {
 	var chips []component.Chip
 	here := &url.URL{Path: route.Jobs, RawQuery: f.Values().Encode()}
 	for _, pair := range f.pairs() {
-		if pair.value == "" {
+		if pair.value == "" || pair.param == route.ParamStatus && pair.value == route.AnyStatus {
 			continue
+		}
+		without := ""
+		if pair.param == route.ParamStatus {
+			without = route.AnyStatus // no status at all would mean open
 		}
 		chips = append(chips, component.Chip{
 			Label:      pair.label,
 			Value:      pair.value,
-			RemoveHref: route.Change(here, pair.param, ""),
+			RemoveHref: route.Change(here, pair.param, without),
 		})
 	}
 	return chips

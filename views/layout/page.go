@@ -50,7 +50,7 @@ type Page struct {
 	Flashes []Flash
 	// Live is the event stream that tells when the page changed; empty: none.
 	Live string
-	// OpenJobs is shown beside Jobs in the navigation; negative: not shown.
+	// OpenJobs is shown beside Jobs in the navigation when it isn't zero.
 	OpenJobs int
 	// Demo says on every page that the data are invented.
 	Demo bool
@@ -159,6 +159,7 @@ type navEntry struct {
 func (p Page) navigation() []navEntry {
 	entries := []navEntry{
 		{SectionOverview, route.Overview, "activity", "Overview", "o"},
+		{SectionGroups, route.Groups, "layers", "Groups", "f"},
 		{SectionJobs, route.Jobs, "list", "Jobs", "j"},
 		{SectionBatches, route.Batches, "stack", "Batches", "b"},
 		{SectionTypes, route.Types, "tag", "Types", "t"},

@@ -73,6 +73,10 @@ const (
 	ParamCursor      = "cursor"
 )
 
+// AnyStatus is the status parameter's value for jobs of every status; without
+// the parameter the list shows open ones, unless it is asked for by name.
+const AnyStatus = "any"
+
 // Names of the audit page's query parameters, besides from, to and cursor.
 const (
 	ParamActor  = "actor"
@@ -128,6 +132,14 @@ func JobView(id string, version int, view string) string {
 
 // Group returns the page of a group of dead jobs.
 func Group(fingerprint string) string { return Groups + "/" + url.PathEscape(fingerprint) }
+
+// BatchLive returns the stream that tells when a batch's page changed.
+func BatchLive(id string) string { return Batch(id) + "/events" }
+
+// JobPayload returns the download of one payload version, redacted.
+func JobPayload(id string, version int) string {
+	return Job(id) + "/payload?" + url.Values{ParamVersion: {strconv.Itoa(version)}}.Encode()
+}
 
 // Batch returns the page of a batch.
 func Batch(id string) string { return Batches + "/" + url.PathEscape(id) }
