@@ -32,7 +32,7 @@ func (s *scanner) at(i, n int) int {
 		start--
 	}
 	start = trimLocal(in, start, i)
-	if start == i {
+	if start == i || in[start:i] == "git" {
 		return after
 	}
 	_, size := utf8.DecodeRuneInString(in[start:])
@@ -103,6 +103,9 @@ func (s *scanner) hostPassword(i, after int) bool {
 		if in[start] == ':' {
 			colon = start
 		}
+	}
+	for start < colon && class[in[start]]&isAlnum == 0 {
+		start++ // an opening bracket
 	}
 	if colon <= start || colon+1 >= i || class[in[start]]&(isUpper|isLower) == 0 {
 		return false

@@ -50,7 +50,7 @@ func (s *scanner) headerEnd(v, keyStart int, kind string) int {
 		enclosing = in[keyStart-1]
 	}
 	end := v
-	for end < len(in) && in[end] != '\n' && in[end] != '\r' && (enclosing == 0 || in[end] != enclosing) {
+	for end < len(in) && in[end] != '\n' && in[end] != '\r' && (enclosing == 0 || in[end] != enclosing || !closes(in, end+1)) {
 		end++
 	}
 	return end

@@ -99,7 +99,9 @@ func mayTell(key string) bool {
 	var last byte
 	for i := len(key) - 1; i >= 0; i-- {
 		c := key[i]
-		if class[c]&(isUpper|isLower) == 0 {
+		if enye(key, i-1) {
+			c = 'n'
+		} else if class[c]&(isUpper|isLower) == 0 {
 			continue // digits and separators between don't count
 		}
 		c |= 0x20
@@ -161,7 +163,12 @@ func judgeKey(key string, at where) (verdict, bool) {
 func (k *keyName) read(key string) {
 	for i := range len(key) {
 		c := key[i]
-		if class[c]&isAlnum == 0 {
+		switch {
+		case enye(key, i):
+			continue
+		case enye(key, i-1):
+			c = 'n'
+		case class[c]&isAlnum == 0:
 			k.boundary()
 			continue
 		}
@@ -176,6 +183,11 @@ func (k *keyName) read(key string) {
 		k.buf[k.n] = c
 		k.n++
 	}
+}
+
+// enye reports whether an ñ stands at i: contraseña is read as contrasena.
+func enye(key string, i int) bool {
+	return i >= 0 && i+1 < len(key) && key[i] == 0xc3 && (key[i+1] == 0xb1 || key[i+1] == 0x91)
 }
 
 func (k *keyName) boundary() {

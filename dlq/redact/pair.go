@@ -71,7 +71,7 @@ func (s *scanner) value(sep, v, keyStart int, key string, verdict verdict, at wh
 	var end int
 	switch {
 	case in[v] == '{' || in[v] == '[' || in[v] == '(':
-		end = bracketEnd(in, v)
+		end = unquotedEnd(in, bracketEnd(in, v))
 	case verdict.kind == kindCookie && in[sep] == ':', verdict.kind == kindToken && isAuthorization(key):
 		end = s.headerEnd(v, keyStart, verdict.kind)
 	default:
@@ -81,6 +81,7 @@ func (s *scanner) value(sep, v, keyStart int, key string, verdict verdict, at wh
 	switch {
 	case !telling(val, at),
 		verdict.plural && isNumber(val),
+		verdict.kind == kindCVV && (len(val) > 4 || !isNumber(val)),
 		at == inProse && isExceptionName(key) && isWord(val),
 		(key == "PWD" || key == "OLDPWD") && val[0] == '/',
 		at == inProse && verdict.kind == kindToken && isAuthorization(key) && plainWords[firstWord(val)]:
@@ -119,12 +120,20 @@ func (s *scanner) keyBefore(i int) (start, end int, quoted bool) {
 		if end > s.last && (in[end-1] == '"' || in[end-1] == '\'') {
 			end--
 		}
+	} else if end > s.last && in[end-1] == ')' && in[i] == '=' {
+		end-- // PostgreSQL's detail: Key (token)=(…) already exists
 	} else if end-3 > s.last && hasFold(in, end-3, "%5d") {
 		end -= 3
 	}
 	start = end
-	for start > s.last && class[in[start-1]]&isKey != 0 && end-start < keyTail {
-		start--
+	for start > s.last && end-start < keyTail {
+		if class[in[start-1]]&isKey != 0 {
+			start--
+		} else if enye(in, start-2) && start-2 >= s.last {
+			start -= 2
+		} else {
+			break
+		}
 	}
 	return start, end, quoted
 }

@@ -45,6 +45,32 @@ func TestPlantedSecretsNeverSurvive(t *testing.T) {
 	})
 }
 
+// TestManySecretsInOneText plants several at once, between quotes, brackets and
+// escapes that don't belong together.
+func TestManySecretsInOneText(t *testing.T) {
+	t.Parallel()
+	noise := []string{" ", "\n", ", ", " & ", "; ", " \"", " x' ", " {", "} ", " [", ") ", ` \n`, ` \\\" `, " ‹ ", " @@ ", " :// ", " = ", " 10:30@noon ", " a@b "}
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		var secrets []string
+		for range rapid.IntRange(2, 6).Draw(t, "n") {
+			secret := rapid.StringMatching(`[A-Za-z]{3}[0-9][A-Za-z0-9]{12,20}`).Draw(t, "secret")
+			secrets = append(secrets, secret)
+			text.WriteString(rapid.SampledFrom(noise).Draw(t, "noise"))
+			text.WriteString(fmt.Sprintf(rapid.SampledFrom(plants).Draw(t, "plant"), secret))
+		}
+		out := Text(text.String())
+		for _, s := range secrets {
+			if strings.Contains(out, s) {
+				t.Fatalf("%q became %q, which holds %q", text.String(), out, s)
+			}
+		}
+		if again := Text(out); again != out {
+			t.Fatalf("%q, then\n%q, then\n%q", text.String(), out, again)
+		}
+	})
+}
+
 // TestOddPasswords plants passwords of any printable characters in quotes of
 // their own kind.
 func TestOddPasswords(t *testing.T) {
@@ -84,7 +110,7 @@ func TestIdentifiersStay(t *testing.T) {
 			rapid.StringMatching(`[0-9a-f]{39}[a-f]`).Draw(t, "sha1"),
 			fmt.Sprint(rapid.Int64Range(1e12, 2e12).Draw(t, "ms")),
 			fmt.Sprint(rapid.Int64Range(0, 1e10).Draw(t, "number")),
-			rapid.StringMatching(`send_[a-z]{3,9}:[a-z]{3,9}_[0-9]{1,6}:r_[0-9]{1,4}`).Draw(t, "idempotency key"),
+			rapid.StringMatching(`(send|sync|charge|cvc)_(email|card|invoice|contact):(user|invoice|order)_[0-9]{1,6}:r_[0-9]{1,4}`).Draw(t, "idempotency key"),
 			time.Unix(rapid.Int64Range(1e9, 2e9).Draw(t, "s"), 0).UTC().Format(time.RFC3339Nano),
 			rapid.StringMatching(`[0-9A-HJKMNP-TV-Z]{26}`).Filter(func(s string) bool { return !strings.HasPrefix(s, "AKIA") }).Draw(t, "ulid"),
 			rapid.StringMatching(`[a-z]{2,8}/[a-z]{2,8}\.go:[0-9]{1,4}`).Draw(t, "frame"),

@@ -76,6 +76,9 @@ func (s *scanner) dash(i int) int {
 		}
 		return i + len(pemBegin)
 	}
+	if end := s.userFlag(i); end > 0 {
+		return end
+	}
 	if i+2 >= len(in) || in[i+1] != '-' || class[in[i+2]]&isAlnum == 0 || i > 0 && in[i-1] == '-' {
 		return i + 1
 	}
@@ -91,6 +94,31 @@ func (s *scanner) dash(i int) int {
 		return i + 2
 	}
 	return s.value(end, end+1, i+2, in[i+2:end], verdict, inProse, false)
+}
+
+// userFlag hides the password of curl's -u user:password and --user.
+func (s *scanner) userFlag(i int) int {
+	in := s.in
+	n := 0
+	for _, flag := range []string{"-u ", "--user "} {
+		if strings.HasPrefix(in[i:], flag) {
+			n = len(flag)
+		}
+	}
+	if n == 0 || i > 0 && class[in[i-1]]&isSpace == 0 {
+		return 0
+	}
+	v := i + n
+	if v < len(in) && (in[v] == '"' || in[v] == '\'') {
+		v++
+	}
+	end := unquotedEnd(in, v)
+	colon := strings.IndexByte(in[v:end], ':')
+	if colon <= 0 || !telling(in[v+colon+1:end], inAssign) {
+		return 0
+	}
+	s.hide(v+colon+1, end, mark(kindPassword))
+	return end
 }
 
 // privateKey hides a PEM block to the end of its END line, or all that is left.

@@ -74,6 +74,11 @@ func TestText(t *testing.T) {
 		{"keyword dsn", "host=db user=app password=hun'ter2 dbname=orders", "host=db user=app password=‹password› dbname=orders"},
 		{"jdbc", "jdbc:postgresql://db/orders?user=app&password=hunter2&ssl=true", "jdbc:postgresql://db/orders?user=app&password=‹password›&ssl=true"},
 		{"form field", "user[password]=hunter2&user%5Btoken%5D=abc", "user[password]=‹password›&user%5Btoken%5D=‹token›"},
+		{"unique violation", "Key (tenant, token)=(7, abc123) already exists; Key (email)=(lena@example.com)", "Key (tenant, token)=‹token› already exists; Key (email)=(l•••@example.com)"},
+		{"curl user", "curl -u alice:hunter2 https://a.test; curl --user 'alice:hunter2' x", "curl -u alice:‹password› https://a.test; curl --user 'alice:‹password›' x"},
+		{"address as user", "smtp://lena%40example.com:pw@mail.test:587", "smtp://l•••%40example.com:‹password›@mail.test:587"},
+		{"spanish", "Contraseña: secreto1", "Contraseña: ‹password›"},
+		{"git", "git@git.example.test:org/repo.git", ""},
 		{"empty", "", ""},
 	}
 	for _, tt := range tests {

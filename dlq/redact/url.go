@@ -33,6 +33,9 @@ func (s *scanner) url(i int) int {
 	}
 	switch {
 	case colon >= 0 && colon < at:
+		if k := strings.Index(in[start:colon], "%40"); k >= 0 {
+			s.at(start+k, len("%40")) // the user is an address
+		}
 		if telling(in[colon+1:at], inAssign) {
 			s.hide(colon+1, at, mark(kindPassword))
 		}
