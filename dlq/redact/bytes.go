@@ -47,8 +47,6 @@ var class = func() (t [256]uint16) {
 	return t
 }()
 
-func is(c byte, what uint16) bool { return class[c]&what != 0 }
-
 // quoteAt reports the quote that opens or closes at in[i]: its bytes are zero
 // or more backslashes and one quote character. JSON inside JSON inside a log
 // line escapes its quotes once for each level, so the depth belongs to the
