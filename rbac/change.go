@@ -86,3 +86,20 @@ func (s *Service) UserByID(ctx context.Context, p *Principal, id int64) (User, e
 	u.Grants = grants[id]
 	return u, err
 }
+
+// TokenByID returns a token's name, owner and state, or NotFound. It needs the right to administer.
+func (s *Service) TokenByID(ctx context.Context, p *Principal, id int64) (Token, error) {
+	if err := p.Require("", "", Administer); err != nil {
+		return Token{}, err
+	}
+	t := Token{ID: id}
+	err := s.pool.QueryRow(ctx, `
+		SELECT t.name, t.owner_id, u.email, t.revoked_at
+		FROM redrive.tokens t
+		JOIN redrive.users u ON u.id = t.owner_id
+		WHERE t.id = $1`, id).Scan(&t.Name, &t.OwnerID, &t.OwnerEmail, &t.RevokedAt)
+	if err != nil {
+		return Token{}, notFound(err, "There is no such token.")
+	}
+	return t, nil
+}

@@ -20,6 +20,8 @@ func (s *Server) accountRoutes() []Route {
 		{Method: http.MethodPost, Path: route.EndOthers, Name: "account.end_others", Audience: Browser, Policy: SignedIn(), Handle: s.endOthers},
 		{Method: http.MethodGet, Path: route.Confirm, Name: "confirm", Audience: Browser, Policy: SignedIn(), Handle: s.confirmPage},
 		{Method: http.MethodPost, Path: route.Confirm, Name: "confirm.submit", Audience: Browser, Policy: SignedIn(), BodyLimit: 8 << 10, Handle: s.confirm},
+		{Method: http.MethodGet, Path: route.Passphrase, Name: "account.passphrase", Audience: Browser, Policy: SignedIn(), Handle: s.passphrasePage},
+		{Method: http.MethodPost, Path: route.Passphrase, Name: "account.passphrase.submit", Audience: Browser, Policy: SignedIn(), BodyLimit: 8 << 10, Handle: s.changePassphrase},
 	}
 }
 

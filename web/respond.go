@@ -236,10 +236,14 @@ func (s *Server) errorFrame(c echo.Context, a answer, title string) layout.Page 
 	return page
 }
 
-// pageOf is the page that a form posted to, where there is one.
+// pageOf is the page that a form posted to, where there is one, else the page
+// it stood on.
 func (s *Server) pageOf(c echo.Context) string {
 	if s.pages[c.Path()] {
 		return localPath(c.Request().URL.EscapedPath())
+	}
+	if from, err := url.Parse(c.Request().Referer()); err == nil && from.Host == c.Request().Host {
+		return localPath(from.RequestURI())
 	}
 	return route.Overview
 }
@@ -263,3 +267,11 @@ func with(path, name, value string) string {
 
 // retryAfter is a wait in whole seconds, rounded up.
 func retryAfter(d time.Duration) string { return strconv.Itoa(int(d.Seconds()) + 1) }
+
+// Status is the HTTP status of a problem's code.
+func Status(code problem.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
