@@ -29,7 +29,7 @@ const (
 )
 
 // MaxKey is the longest key in bytes: the primary key has to fit a B-tree page.
-const MaxKey = 1000
+const MaxKey = 1024
 
 // Key names one effect. Environment is part of it: a staging key never blocks
 // a production effect.

@@ -1,0 +1,195 @@
+// Package console assembles the parts of Redrive into one process: doors,
+// sources, the release loop, targets, and the web server.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/redrive-dlq/redrive/dlq"
+	"github.com/redrive-dlq/redrive/dlq/envelope"
+	"github.com/redrive-dlq/redrive/dlq/jobtype"
+	"github.com/redrive-dlq/redrive/dlq/replay"
+	"github.com/redrive-dlq/redrive/dlq/source"
+	riversource "github.com/redrive-dlq/redrive/dlq/source/river"
+	httptarget "github.com/redrive-dlq/redrive/dlq/target/http"
+	rivertarget "github.com/redrive-dlq/redrive/dlq/target/river"
+	"github.com/redrive-dlq/redrive/rbac"
+	"github.com/redrive-dlq/redrive/web"
+	"github.com/redrive-dlq/redrive/web/api"
+)
+
+// Config says what a process serves.
+type Config struct {
+	Pool      *pgxpool.Pool
+	Catalogue *jobtype.Catalogue
+	Demo      bool
+	TLS       bool     // reached over TLS, here or at a proxy
+	Hosts     []string // names a request may be addressed to; empty: any
+	Log       *slog.Logger
+}
+
+// Console is one assembled process. Any number may run on one database.
+type Console struct {
+	cfg     Config
+	web     *web.Server
+	engine  *engine
+	running []func(context.Context) error
+	close   []func()
+}
+
+// New assembles a console on a migrated database.
+func New(ctx context.Context, cfg Config) (_ *Console, err error) {
+	c := &Console{cfg: cfg}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	types := typesOf{cfg.Catalogue}
+	sealer := envelope.Plain{}
+	capturer := dlq.NewCapturer(types, sealer, nil)
+	replays := &replay.Service{Pool: cfg.Pool, Types: func() *jobtype.Catalogue { return cfg.Catalogue }, Sealer: sealer, Log: cfg.Log}
+
+	rivers, err := c.rivers(ctx, capturer)
+	if err != nil {
+		return nil, err
+	}
+	riverTarget, err := rivertarget.New(rivers...)
+	if err != nil {
+		return nil, err
+	}
+	httpTarget := &httptarget.Target{}
+	replays.Targets = map[string]replay.Target{"river": riverTarget, "http": httpTarget}
+	riverTarget.Payload = func(ctx context.Context, tx pgx.Tx, id int64, version int) ([]byte, error) {
+		return replays.Payload(ctx, tx, id, version)
+	}
+	if c.engine, err = newEngine(cfg.Pool, replays, riverTarget, cfg.Log); err != nil {
+		return nil, err
+	}
+	riverTarget.HandOver, httpTarget.HandOver = c.engine.handOverToRiver, c.engine.deliver
+
+	watcher := &rivertarget.Watcher{Target: riverTarget, Service: replays, Log: cfg.Log}
+	inbox := &dlq.Inbox{Pool: cfg.Pool, Capturer: capturer, Log: cfg.Log}
+	people := rbac.New(cfg.Pool, nil, rbac.NewHasher(2))
+	c.running = append(c.running, replays.RunRelease, watcher.Run, inbox.Run,
+		func(ctx context.Context) error { dlq.FoldLoop(ctx, cfg.Pool, time.Second, cfg.Log); return nil },
+		func(ctx context.Context) error { return purgeSessions(ctx, people, cfg.Log) })
+
+	handlers := api.New(api.Config{Pool: cfg.Pool, Capturer: capturer, Replays: replays, Types: replays.Types})
+	c.web, err = web.New(web.Config{
+		Pool: cfg.Pool, People: people, Logger: cfg.Log, Demo: cfg.Demo, TLS: cfg.TLS, Hosts: cfg.Hosts,
+		Environments: cfg.Catalogue.Environments, Replays: replays, Types: replays.Types, Sealer: sealer,
+		Routes: handlers.Routes(),
+	})
+	return c, err
+}
+
+// rivers opens each declared River once, as a source and as a target.
+func (c *Console) rivers(ctx context.Context, capturer *dlq.Capturer) ([]*rivertarget.Client, error) {
+	var clients []*rivertarget.Client
+	for _, s := range c.cfg.Catalogue.Sources {
+		if err := source.Register(ctx, c.cfg.Pool, source.ID{Environment: s.Environment, Name: s.Name}, s.Kind); err != nil {
+			return nil, err
+		}
+		if s.Kind != source.KindRiver {
+			continue
+		}
+		pool, same := c.cfg.Pool, true
+		if s.URL != "" {
+			url := os.Getenv(strings.TrimPrefix(s.URL, "env:"))
+			if url == "" {
+				return nil, fmt.Errorf("source %s: the environment variable %s is not set; put the address of its database there", s.Name, strings.TrimPrefix(s.URL, "env:"))
+			}
+			other, err := pgxpool.New(ctx, url)
+			if err != nil {
+				return nil, fmt.Errorf("source %s: %s is no database address", s.Name, strings.TrimPrefix(s.URL, "env:"))
+			}
+			c.close = append(c.close, other.Close)
+			pool, same = other, false
+		}
+		reader, err := riversource.New(riversource.Config{Store: c.cfg.Pool, Capturer: capturer, Logger: c.cfg.Log,
+			Source: riversource.Source{Environment: s.Environment, Name: s.Name, Schema: s.Schema, Client: s.Name, Pool: pool, Same: same}})
+		if err != nil {
+			return nil, err
+		}
+		c.running = append(c.running, reader.Run)
+		clients = append(clients, &rivertarget.Client{Name: s.Name, Environment: s.Environment, Schema: s.Schema, Pool: pool, Same: same})
+	}
+	return clients, nil
+}
+
+// Run serves on the listener until ctx ends; everything has stopped when it
+// returns. ready is called once it serves.
+func (c *Console) Run(ctx context.Context, listener net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := c.engine.start(ctx); err != nil {
+		return err
+	}
+	errs := make(chan error, len(c.running)+1)
+	var wg sync.WaitGroup
+	for _, run := range c.running {
+		wg.Go(func() { errs <- run(ctx) })
+	}
+	err := c.web.Serve(ctx, listener)
+	cancel()
+	wg.Wait()
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	stopCtx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	return errors.Join(err, c.engine.stop(stopCtx))
+}
+
+// Close frees what New opened.
+func (c *Console) Close() {
+	for _, f := range c.close {
+		f()
+	}
+}
+
+// typesOf answers capture's questions from the catalogue.
+type typesOf struct{ catalogue *jobtype.Catalogue }
+
+// Scope implements dlq.Types.
+func (t typesOf) Scope(name string) string {
+	if typ, ok := t.catalogue.Type(name); ok {
+		return typ.Scope()
+	}
+	return name
+}
+
+// HasSideEffects implements dlq.Types. Of a type that nobody declared nothing
+// is known, so it may have one.
+func (t typesOf) HasSideEffects(name string) bool {
+	typ, ok := t.catalogue.Type(name)
+	return !ok || typ.HasEffect()
+}
+
+func purgeSessions(ctx context.Context, people *rbac.Service, log *slog.Logger) error {
+	tick := time.NewTicker(10 * time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := people.PurgeSessions(ctx); err != nil && ctx.Err() == nil {
+				log.WarnContext(ctx, "expired sessions not purged", "error", err)
+			}
+		}
+	}
+}

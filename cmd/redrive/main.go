@@ -1,0 +1,41 @@
+// Command redrive is the dead-letter queue admin console.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line.
+type cli struct {
+	LogLevel slog.Level `help:"Least level that is logged: debug, info, warn, error." default:"info" env:"REDRIVE_LOG_LEVEL"`
+
+	Serve   serveCmd   `cmd:"" help:"Serve the console on the database in REDRIVE_DATABASE_URL."`
+	Demo    demoCmd    `cmd:"" help:"Serve the console with living sample data; needs no database."`
+	Migrate migrateCmd `cmd:"" help:"Bring the database in REDRIVE_DATABASE_URL up to this version."`
+	User    userCmd    `cmd:"" help:"Manage people."`
+	Types   typesCmd   `cmd:"" help:"Work with the catalogue of job types."`
+	Bench   benchCmd   `cmd:"" help:"Measure, and print name: value lines."`
+}
+
+func main() {
+	var c cli
+	parsed := kong.Parse(&c, kong.Name("redrive"), kong.UsageOnError(),
+		kong.Description("Redrive: the dead-letter queue admin console."))
+	log := newLogger(c.LogLevel)
+	slog.SetDefault(log)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(log); err != nil {
+		fmt.Fprintln(os.Stderr, "redrive:", err)
+		stop()
+		os.Exit(1)
+	}
+}

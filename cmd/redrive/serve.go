@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/redrive-dlq/redrive/cmd/internal/console"
+	"github.com/redrive-dlq/redrive/dlq/jobtype"
+	"github.com/redrive-dlq/redrive/migrations"
+)
+
+type serveCmd struct {
+	Listen    string   `help:"Address to serve on." default:"127.0.0.1:8080" env:"REDRIVE_LISTEN"`
+	Database  string   `help:"PostgreSQL address." required:"" env:"REDRIVE_DATABASE_URL"`
+	Catalogue string   `help:"YAML file of the job types." required:"" type:"path" env:"REDRIVE_CATALOGUE"`
+	Hosts     []string `help:"Host names that the console is reached by; empty: any." env:"REDRIVE_HOSTS"`
+	TLS       bool     `help:"The console is reached over TLS (at a proxy)." env:"REDRIVE_TLS"`
+}
+
+// Run serves until ctx ends.
+func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
+	catalogue, err := loadCatalogue(s.Catalogue)
+	if err != nil {
+		return err
+	}
+	pool, err := open(ctx, s.Database)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	pending, err := migrations.Pending(ctx, pool)
+	if err != nil {
+		return err
+	}
+	if pending {
+		return errors.New("the database isn't at this version; run: redrive migrate")
+	}
+	var users int
+	if err := pool.QueryRow(ctx, `SELECT count(*) FROM redrive.users WHERE disabled_at IS NULL`).Scan(&users); err != nil {
+		return fmt.Errorf("count people: %w", err)
+	}
+	if users == 0 {
+		return errors.New("there is nobody who could sign in, and there is no default account; make the first administrator: redrive user add EMAIL --role admin")
+	}
+	listener, err := net.Listen("tcp", s.Listen)
+	if err != nil {
+		return fmt.Errorf("can't listen on %s: %w; choose another with --listen", s.Listen, err)
+	}
+	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: catalogue, TLS: s.TLS, Hosts: s.Hosts, Log: log})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer c.Close()
+	fmt.Printf("Redrive is ready: http://%s\n", listener.Addr())
+	return c.Run(ctx, listener)
+}
+
+func loadCatalogue(path string) (*jobtype.Catalogue, error) {
+	return jobtype.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path))
+}
+
+type migrateCmd struct {
+	Database string `help:"PostgreSQL address." required:"" env:"REDRIVE_DATABASE_URL"`
+}
+
+// Run migrates.
+func (m *migrateCmd) Run(ctx context.Context, log *slog.Logger) error {
+	pool, err := open(ctx, m.Database)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if err := migrations.Up(ctx, pool); err != nil {
+		return err
+	}
+	log.InfoContext(ctx, "the database is at this version")
+	return nil
+}
+
+type typesCmd struct {
+	Check typesCheckCmd `cmd:"" help:"Check a catalogue file; every fault with its line."`
+}
+
+type typesCheckCmd struct {
+	File string `arg:"" help:"The YAML file." type:"path"`
+}
+
+// Run checks.
+func (t *typesCheckCmd) Run() error {
+	c, err := loadCatalogue(t.File)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d types, %d sources: no fault\n", len(c.Types()), len(c.Sources))
+	return nil
+}
