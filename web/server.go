@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
+	"github.com/redrive-dlq/redrive/dlq/board"
 	"github.com/redrive-dlq/redrive/dlq/envelope"
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/replay"
@@ -55,7 +56,7 @@ type Config struct {
 	// Ready says whether the process can serve; nil: the database answers.
 	Ready func(ctx context.Context) error
 	// OpenJobs counts open dead jobs in the principal's scope for the
-	// navigation; nil: not shown.
+	// navigation; nil: from the counters.
 	OpenJobs func(ctx context.Context, p *rbac.Principal, environment string) (int, error)
 	// Replays judges and orders replays; nil: pages say nothing of them.
 	Replays *replay.Service
@@ -89,6 +90,14 @@ func New(config Config) (*Server, error) {
 	}
 	if config.Logger == nil {
 		config.Logger = slog.Default()
+	}
+	if config.OpenJobs == nil {
+		config.OpenJobs = func(ctx context.Context, p *rbac.Principal, environment string) (int, error) {
+			if !p.Can(rbac.Read, "", "") {
+				return -1, nil // not shown
+			}
+			return board.Open(ctx, config.Pool, p, environment)
+		}
 	}
 	if config.Types == nil {
 		config.Types = func() *jobtype.Catalogue { return &jobtype.Catalogue{} }

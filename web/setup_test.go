@@ -104,7 +104,7 @@ func oddRoutes(b *testBundle) []Route {
 			return c.JSON(http.StatusOK, form)
 		}},
 		{Method: "GET", Path: "/odd/events", Name: "odd.events", Audience: Browser, Policy: Needs(rbac.Read), Stream: true, Handle: func(c echo.Context) error {
-			return b.server.stream(c, func(context.Context) (string, error) { return b.now().String(), nil }, rbac.Read)
+			return b.server.stream(c, func(context.Context, *rbac.Principal) (string, error) { return b.now().String(), nil }, rbac.Read)
 		}},
 		{Method: "GET", Path: "/api/v1/odd", Name: "odd.api", Audience: API, Policy: Needs(rbac.Read), Handle: ok},
 		{Method: "POST", Path: "/api/v1/odd", Name: "odd.api.submit", Audience: API, Policy: Needs(rbac.Capture), BodyLimit: 100, Handle: func(c echo.Context) error {

@@ -21,34 +21,35 @@ const (
 
 // recheck asks again whether the request's person may go on, for streams that
 // stay open: the session lives, nobody was disabled, the roles still allow it.
-// It doesn't count as use of the session.
-func (s *Server) recheck(c echo.Context, perms ...rbac.Permission) error {
+// It returns the person as they are now. It doesn't count as use of the session.
+func (s *Server) recheck(c echo.Context, perms ...rbac.Permission) (*rbac.Principal, error) {
 	x, err := s.session(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := c.Request().Context()
 	alive, err := s.sessions.Alive(ctx, x)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !alive {
-		return problem.New(problem.Unauthorized, "Your session has ended.")
+		return nil, problem.New(problem.Unauthorized, "Your session has ended.")
 	}
 	p, err := s.people.Person(ctx, x)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.Require("", "", perms...)
+	return p, p.Require("", "", perms...)
 }
 
 // stream is a handler body for live pages. It calls version about once a second
 // and sends an event "change" whenever the answer differs from the last; the
 // page then fetches itself. It ends when the client goes, the server stops, or
-// the person may no longer look (version must check the scope itself).
-func (s *Server) stream(c echo.Context, version func(ctx context.Context) (string, error), perms ...rbac.Permission) error {
+// the person may no longer look: version gets them as they are at that moment
+// and checks the scope itself.
+func (s *Server) stream(c echo.Context, version func(ctx context.Context, p *rbac.Principal) (string, error), perms ...rbac.Permission) error {
 	ctx := c.Request().Context()
-	last, err := version(ctx)
+	last, err := version(ctx, s.principal(c))
 	if err != nil {
 		return err
 	}
@@ -71,10 +72,11 @@ func (s *Server) stream(c echo.Context, version func(ctx context.Context) (strin
 			return nil
 		case <-tick.C:
 		}
-		if err := s.recheck(c, perms...); err != nil {
+		p, err := s.recheck(c, perms...)
+		if err != nil {
 			return nil //nolint:nilerr // the stream ends; asking again says why
 		}
-		now, err := version(ctx)
+		now, err := version(ctx, p)
 		if err != nil {
 			return nil //nolint:nilerr // likewise
 		}
