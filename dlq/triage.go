@@ -3,6 +3,7 @@ package dlq
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq/problem"
+	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -39,10 +41,12 @@ type TriageJob struct {
 	Category       string
 	Assignee       string
 	FixKind        string
+	Effect         string
+	EffectID       string
 }
 
 const triageColumns = `id, environment, job_type, status, generation, payload_version, schema_version,
-	payload_kind, category, assignee, fix_kind`
+	payload_kind, category, assignee, fix_kind, effect, effect_id`
 
 // TriageRead reads the job for an act's form. Errors: NotFound, also when the
 // job is outside what the principal may read; Forbidden without the right.
@@ -60,7 +64,7 @@ func triageRead(ctx context.Context, db DB, p *rbac.Principal, id int64, perm rb
 		return TriageJob{}, fmt.Errorf("dlq: read job: %w", err)
 	}
 	if len(found) == 0 || !p.Can(rbac.Read, found[0].Environment, found[0].JobType) {
-		return TriageJob{}, problem.New(problem.NotFound, "There is no job %d.", id)
+		return TriageJob{}, listNotFound(id)
 	}
 	j := found[0]
 	return j, p.Require(j.Environment, j.JobType, perm)
@@ -71,6 +75,11 @@ type act struct {
 	name   string // of the audit entry: job.<name>
 	perm   rbac.Permission
 	reason string
+	// generation is the one that was shown; 0: not checked. The job may have
+	// died again since.
+	generation int
+	// from are the statuses from which the act is allowed; nil: any but replaying.
+	from []string
 	// change checks the state, writes, and returns the entry's details.
 	change func(ctx context.Context, tx pgx.Tx, j TriageJob) (map[string]any, error)
 }
@@ -80,6 +89,9 @@ func triage(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, id int64
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		j, err := triageRead(ctx, tx, p, id, a.perm, "FOR UPDATE")
 		if err != nil {
+			return err
+		}
+		if err := a.allowed(j); err != nil {
 			return err
 		}
 		details, err := a.change(ctx, tx, j)
@@ -94,8 +106,37 @@ func triage(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, id int64
 	})
 }
 
+// triageVerbs are how an act reads in "It can't be …".
+var triageVerbs = map[string]string{
+	"assign": "assigned", "resolve": "resolved", "discard": "discarded", "reopen": "reopened", "snooze": "snoozed",
+	"declare_fix": "declared fixed", "edit": "edited",
+}
+
+// allowed says why the job's state refuses the act. Errors: Conflict.
+func (a act) allowed(j TriageJob) error {
+	switch {
+	case a.name == "note":
+		return nil
+	case j.Status == "replaying":
+		return problem.New(problem.Conflict, "This job is being replayed; wait for its end.")
+	case a.generation != 0 && a.generation != j.Generation:
+		return problem.New(problem.Conflict, "This job died again since the page was shown. Reload it and look at the new failure first.")
+	case a.name == "reopen" && j.Status == "recovered":
+		return problem.New(problem.Conflict, "This job has recovered: its work is done, so there is nothing to reopen.")
+	case a.name == "reopen" && j.Effect == "done":
+		return problem.New(problem.Conflict, "The effect of this job is done, so there is nothing to reopen.")
+	case a.from != nil && !slices.Contains(a.from, j.Status):
+		if a.name == "reopen" {
+			return problem.New(problem.Conflict, "This job is open already.")
+		}
+		return problem.New(problem.Conflict, "This job is %s, so it can't be %s. Reopen it first.", j.Status, triageVerbs[a.name])
+	}
+	return nil
+}
+
 // triageText trims what was typed into a field and checks its length in
-// characters; what names it in the message. Errors: Invalid at the field.
+// characters; what names it in the message. It returns the redacted text: what
+// is written here is shown to everybody. Errors: Invalid at the field.
 func triageText(field, what, value string, low, high int) (string, error) {
 	value = strings.TrimSpace(value)
 	n := utf8.RuneCountInString(value)
@@ -109,7 +150,7 @@ func triageText(field, what, value string, low, high int) (string, error) {
 	case n > high:
 		return "", problem.At(problem.Invalid, field, "%s has %d characters; at most %d are kept.", what, n, high)
 	}
-	return value, nil
+	return redact.Readable(value), nil
 }
 
 func triageReason(value string) (string, error) {
