@@ -16,10 +16,10 @@ func newLogger(level slog.Level) *slog.Logger {
 func safe(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:
-		a.Value = slog.StringValue(redact.Visible(redact.Text(a.Value.String())))
+		a.Value = slog.StringValue(redact.Readable(a.Value.String()))
 	case slog.KindAny:
 		if err, ok := a.Value.Any().(error); ok {
-			a.Value = slog.StringValue(redact.Visible(redact.Text(err.Error())))
+			a.Value = slog.StringValue(redact.Readable(err.Error()))
 		}
 	}
 	return a

@@ -129,7 +129,7 @@ func (a *API) outcome(c echo.Context) error {
 		return problem.New(problem.Conflict, "Replay %d has not been released yet, so it can't have ended.", v.ID)
 	}
 	first, err := a.Replays.Record(c.Request().Context(), v.ID, replay.End{Outcome: req.Outcome, Code: "told",
-		Detail: redact.Visible(redact.Text(req.Detail)), EffectID: redact.Visible(req.EffectID)})
+		Detail: redact.Readable(req.Detail), EffectID: redact.Visible(req.EffectID)})
 	if err != nil {
 		return err
 	}

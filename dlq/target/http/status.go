@@ -35,7 +35,7 @@ func outcome(it replay.Item, status int, body []byte, took time.Duration) replay
 	f := failure.Failure{JobType: it.JobType, Class: class, Message: class + " " + raw}
 	cat, _ := category.Classify(f)
 	print, template := group.Fingerprint(it.JobType, f)
-	message := redact.Visible(redact.Text(raw))
+	message := redact.Readable(raw)
 	if message == "" {
 		message = http.StatusText(status)
 	}
