@@ -3,6 +3,7 @@ package river
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -28,8 +29,9 @@ type unsettled struct {
 	JobID      string
 	Generation int32
 	JobType    string
-	Attempt    int32  // of the last death
-	RiverID    string // of the row; a re-inserted job's differs from its job id
+	Attempt    int32   // of the last death
+	RiverID    string  // of the row; a re-inserted job's differs from its job id
+	Schema     *string // of River, when it died
 	Gone       bool
 	Retried    bool
 }
@@ -75,27 +77,27 @@ func (r *Reader) passOutsidePage(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := r.apply(ctx, decide(jobs, states)); err != nil {
+	here := slices.DeleteFunc(slices.Clone(jobs), r.elsewhere)
+	if err := r.apply(ctx, decide(here, states)); err != nil {
 		return 0, err
 	}
 	r.pass.job = jobs[len(jobs)-1].JobID
 	return len(jobs), nil
 }
 
-// unsettled reads a page in the order of the identity's index. Jobs that died in
-// another schema are left alone: their ids mean other rows here.
+// unsettled reads a page in the order of the identity's index.
 func (r *Reader) unsettled(ctx context.Context) ([]unsettled, error) {
 	args := r.named()
-	args["after"], args["limit"], args["schema"] = r.pass.job, pageRows, r.src.Schema
+	args["after"], args["limit"] = r.pass.job, pageRows
 	rows, err := r.store.Query(ctx, `
 		SELECT id, job_id, generation, job_type, last_death_attempt AS attempt, coalesce(source_ref ->> 'river_id', '') AS river_id,
+		       source_ref ->> 'schema' AS schema,
 		       source_ref ? '`+refGone+`' AS gone, source_ref ? '`+refRetried+`' AS retried
 		FROM redrive.dead_jobs
 		WHERE environment = @environment
 		  AND source = @source
 		  AND job_id > @after
 		  AND status IN ('open', 'snoozed')
-		  AND coalesce(source_ref ->> 'schema', @schema) = @schema
 		ORDER BY job_id
 		LIMIT @limit`, args)
 	if err != nil {
@@ -107,6 +109,10 @@ func (r *Reader) unsettled(ctx context.Context) ([]unsettled, error) {
 	}
 	return jobs, nil
 }
+
+// elsewhere reports whether a job died in another schema: its id means another
+// row here, so it is left alone.
+func (r *Reader) elsewhere(j unsettled) bool { return j.Schema != nil && *j.Schema != r.src.Schema }
 
 // riverID is 0 for a job that isn't River's, such as a hand-made row.
 func (j unsettled) riverID() int64 {

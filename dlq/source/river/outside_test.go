@@ -141,3 +141,41 @@ func TestPruneForgetsOnlyWhatRiverDeletedLongAgo(t *testing.T) {
 	}
 	want(b, "marks", fmt.Sprint(kept, fresh), `SELECT string_agg(river_id::text, ' ' ORDER BY river_id) FROM redrive.river_deaths`)
 }
+
+// A job that died in another schema has an id that means another row here.
+func TestJobsOfAnotherSchemaAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.dead(nil)
+	b.complete()
+	b.exec(b.store, `UPDATE redrive.dead_jobs SET source_ref = source_ref || '{"schema": "before"}'`)
+	b.exec(b.from, `UPDATE `+b.table+` SET state = 'completed'`)
+	b.complete()
+	if b.status(id) != "open" || b.marks(id) != "" {
+		t.Errorf("status %q, marks %q", b.status(id), b.marks(id))
+	}
+}
+
+// A replay that was put in as a new row, because the job's own was gone, dies as
+// the same job, and is found by its own row afterwards.
+func TestANewRowForAJobIsTheSameJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.dead(nil)
+	b.complete()
+	b.exec(b.from, `DELETE FROM `+b.table)
+	again := b.dead(map[string]string{
+		"attempt":  "1",
+		"errors":   `ARRAY['{"attempt":1,"error":"Gone: still","at":"2026-01-02T03:04:05Z"}'::jsonb]`,
+		"metadata": fmt.Sprintf(`'{"redrive:job_id":"%d","redrive:replay":"5"}'`, id),
+	})
+	b.poll()
+	want(b, "one job", 1, `SELECT count(*)::int FROM redrive.dead_jobs`)
+	want(b, "its second death, at the new row", fmt.Sprintf("2 %d 5", again), `
+		SELECT concat_ws(' ', generation, source_ref ->> 'river_id', source_ref ->> 'replay') FROM redrive.dead_jobs`)
+	b.exec(b.from, `UPDATE `+b.table+` SET state = 'completed'`)
+	b.complete()
+	if got := b.status(id); got != "recovered" {
+		t.Errorf("status %q", got)
+	}
+}

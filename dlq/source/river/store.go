@@ -122,17 +122,19 @@ func (r *Reader) read(d death, after map[int64]int) (*dlq.Document, error) {
 	return doc, nil
 }
 
-// lastAttempts is the highest attempt of each row's earlier deaths.
+// lastAttempts is the highest attempt of each row's earlier deaths, 0 for none.
 func (r *Reader) lastAttempts(ctx context.Context, tx pgx.Tx, deaths []death) (map[int64]int, error) {
 	args := r.named()
 	addKeys(args, keysOf(deaths))
 	rows, err := tx.Query(ctx, `
-		SELECT d.river_id, max(d.attempt)
-		FROM redrive.river_deaths d
-		WHERE d.environment = @environment
-		  AND d.source = @source
-		  AND d.river_id = ANY(@ids)
-		GROUP BY d.river_id`, args)
+		SELECT k.id,
+		       coalesce((
+		           SELECT max(d.attempt)
+		           FROM redrive.river_deaths d
+		           WHERE d.environment = @environment
+		             AND d.source = @source
+		             AND d.river_id = k.id), 0)
+		FROM unnest(@ids::bigint[]) AS k (id)`, args)
 	if err != nil {
 		return nil, fmt.Errorf("river: read earlier deaths: %w", err)
 	}
