@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,20 @@ func (d *demoCmd) Run(ctx context.Context, log *slog.Logger) (err error) {
 		return err
 	}
 	defer pool.Close()
-	return d.serve(ctx, log, pool, listener)
+	serving, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-pg.Done():
+			cancel(fmt.Errorf("the demo's PostgreSQL ended by itself: %w; start the demo again, its data is kept", cmp.Or(pg.Err(), errors.New("no reason given"))))
+		case <-serving.Done():
+		}
+	}()
+	err = d.serve(serving, log, pool, listener)
+	if cause := context.Cause(serving); ctx.Err() == nil && cause != nil && serving.Err() != nil {
+		return cause
+	}
+	return err
 }
 
 func (d *demoCmd) serve(ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, listener net.Listener) (err error) {
