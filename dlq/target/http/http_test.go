@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,11 +49,26 @@ func newReceiver(t *testing.T) *receiver {
 		body, _ := io.ReadAll(req.Body)
 		r.mu.Lock()
 		r.got = append(r.got, received{req.Header.Clone(), body})
+		answer := r.answer
 		r.mu.Unlock()
-		r.answer(w)
+		answer(w)
 	}))
 	t.Cleanup(r.Close)
 	return r
+}
+
+// all returns what has arrived.
+func (r *receiver) all() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+// answers sets what is answered from now on.
+func (r *receiver) answers(f func(w http.ResponseWriter)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = f
 }
 
 type bundle struct {
@@ -146,7 +162,8 @@ func TestBytesAndHeadersArriveExactly(t *testing.T) {
 		if err := b.deliver(t, replayID); err != nil {
 			t.Fatal(err)
 		}
-		got := r.got[len(r.got)-1]
+		all := r.all()
+		got := all[len(all)-1]
 		if !bytes.Equal(got.body, payload) {
 			t.Errorf("%d: %q arrived as %q", i, payload, got.body)
 		}
@@ -162,8 +179,8 @@ func TestBytesAndHeadersArriveExactly(t *testing.T) {
 			t.Errorf("ledger: %+v %v %v", row, ok, err)
 		}
 	}
-	if len(r.got) != 3 {
-		t.Errorf("%d requests for 3 replays", len(r.got))
+	if len(r.all()) != 3 {
+		t.Errorf("%d requests for 3 replays", len(r.all()))
 	}
 }
 
@@ -182,11 +199,11 @@ func TestStatusTable(t *testing.T) {
 		500: "ended failed http_500 open unknown 2 transient",
 		504: "ended failed http_504 open unknown 2 transient",
 	} {
-		r.answer = func(w http.ResponseWriter) {
+		r.answers(func(w http.ResponseWriter) {
 			w.Header().Set("Location", "http://169.254.169.254/")
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, "password=hunter2hunter2 is wrong")
-		}
+		})
 		job, replayID := b.released(t, strconv.Itoa(status), []byte("x"))
 		if err := b.deliver(t, replayID); err != nil {
 			t.Fatal(err)
@@ -219,8 +236,8 @@ func TestDeliveredOnceHoweverOftenTheJobRuns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(r.got) != 1 {
-		t.Fatalf("%d deliveries of one replay", len(r.got))
+	if len(r.all()) != 1 {
+		t.Fatalf("%d deliveries of one replay", len(r.all()))
 	}
 }
 
@@ -255,7 +272,7 @@ func TestRefusedConnectionIsTriedAgain(t *testing.T) {
 func TestNoAnswerIsUnconfirmed(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	r.answer = func(http.ResponseWriter) { panic(http.ErrAbortHandler) } // the connection breaks after the request
+	r.answers(func(http.ResponseWriter) { panic(http.ErrAbortHandler) }) // the connection breaks after the request
 	b := setup(t, r.URL)
 	job, replayID := b.released(t, "1", []byte("x"))
 	if err := b.deliver(t, replayID); err != nil {
@@ -267,8 +284,8 @@ func TestNoAnswerIsUnconfirmed(t *testing.T) {
 	if s := b.see(t, job, replayID); s != "ended unconfirmed no_answer open unknown 1 unknown" {
 		t.Fatal(s)
 	}
-	if len(r.got) != 1 {
-		t.Fatalf("sent %d times", len(r.got))
+	if len(r.all()) != 1 {
+		t.Fatalf("sent %d times", len(r.all()))
 	}
 }
 
@@ -284,7 +301,7 @@ func TestKeyDoneBeforeDelivery(t *testing.T) {
 	if err := b.deliver(t, replayID); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.got) != 0 {
+	if len(r.all()) != 0 {
 		t.Fatal("delivered although the key was done")
 	}
 	if s := b.see(t, job, replayID); s != "ended already_done key_done recovered done 1 unknown" {
