@@ -43,10 +43,12 @@ type TriageJob struct {
 	FixKind        string
 	Effect         string
 	EffectID       string
+	JobID          string
+	IdempotencyKey string
 }
 
 const triageColumns = `id, environment, job_type, status, generation, payload_version, schema_version,
-	payload_kind, category, assignee, fix_kind, effect, effect_id`
+	payload_kind, category, assignee, fix_kind, effect, effect_id, job_id, idempotency_key`
 
 // TriageRead reads the job for an act's form. Errors: NotFound, also when the
 // job is outside what the principal may read; Forbidden without the right.
