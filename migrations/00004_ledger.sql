@@ -182,6 +182,7 @@ CREATE FUNCTION redrive.ledger_done() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     ended bigint[];
     closed bigint[];
+    touched bigint[];
 BEGIN
     WITH r AS (
         UPDATE redrive.replays
@@ -189,8 +190,13 @@ BEGIN
             outcome_detail = 'another job of this key did it first', effect_id = NEW.effect_id
         WHERE environment = NEW.environment AND key_scope = NEW.scope AND idempotency_key = NEW.key
           AND idempotency_key <> '' AND state IN ('pending', 'ready')
-        RETURNING id)
-    SELECT coalesce(array_agg(id ORDER BY id), '{}') INTO ended FROM r;
+        RETURNING id, batch_id)
+    SELECT coalesce(array_agg(id ORDER BY id), '{}'), coalesce(array_agg(DISTINCT batch_id), '{}')
+    INTO ended, touched FROM r;
+    UPDATE redrive.batches b
+    SET state = 'done', finished_at = now()
+    WHERE b.id = ANY (touched) AND b.state IN ('scheduled', 'running')
+      AND NOT EXISTS (SELECT FROM redrive.replays r WHERE r.batch_id = b.id AND r.state <> 'ended');
     WITH j AS (
         UPDATE redrive.dead_jobs d
         SET status = 'resolved', effect = 'done', effect_id = NEW.effect_id,

@@ -149,6 +149,9 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, p *rbac.Principal, o Ord
 		UPDATE redrive.dead_jobs SET status = 'replaying', updated_at = now() WHERE id = $1`, j.ID); err != nil {
 		return out, fmt.Errorf("replay: mark job: %w", err)
 	}
+	if o.At.After(s.now()) {
+		return out, nil // until it is due it stands in nobody's way
+	}
 	return out, makeReady(ctx, tx, out.ReplayID)
 }
 

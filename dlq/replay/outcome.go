@@ -114,32 +114,37 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 	return e, nil
 }
 
-// end writes the outcome onto replay, job and batch. The caller holds the
-// key's lock and the replay's row.
+// end ends a replay by the system's own word. The caller holds the key's lock
+// and the replay's row.
 func (s *Service) end(ctx context.Context, tx pgx.Tx, it Item, e End) error {
-	now := s.now()
+	if e.Outcome == Skipped || e.Outcome == Cancelled {
+		// A decision of the system that stops a replay is written down; outcomes are rows.
+		_, err := audit.Append(ctx, tx, audit.SystemActor(), audit.Entry{
+			Action: "replay." + e.Outcome, Object: audit.Object{Kind: "replay", ID: strconv.FormatInt(it.ReplayID, 10)},
+			Environment: it.Environment, JobType: it.JobType, DeadJob: it.DeadJobID, Batch: it.BatchID, Reason: e.Detail,
+			Details: map[string]any{"code": e.Code}, At: s.now(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.finish(ctx, tx, it, e)
+}
+
+// finish writes the outcome onto replay, job and batch, and lets the next of
+// the entity go.
+func (s *Service) finish(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE redrive.replays
 		SET state = 'ended', outcome = $2, outcome_code = $3, outcome_detail = $4, effect_id = $5, outcome_at = $6
-		WHERE id = $1`, it.ReplayID, e.Outcome, e.Code, e.Detail, e.EffectID, now)
+		WHERE id = $1`, it.ReplayID, e.Outcome, e.Code, e.Detail, e.EffectID, s.now())
 	if err != nil {
 		return fmt.Errorf("replay: end: %w", err)
 	}
 	if err := s.endJob(ctx, tx, it, e); err != nil {
 		return err
 	}
-	if e.Outcome == Skipped || e.Outcome == Cancelled {
-		// A decision of the system that stops a replay is written down; outcomes are rows.
-		_, err := audit.Append(ctx, tx, audit.SystemActor(), audit.Entry{
-			Action: "replay." + e.Outcome, Object: audit.Object{Kind: "replay", ID: strconv.FormatInt(it.ReplayID, 10)},
-			Environment: it.Environment, JobType: it.JobType, DeadJob: it.DeadJobID, Batch: it.BatchID, Reason: e.Detail,
-			Details: map[string]any{"code": e.Code}, At: now,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if err := next(ctx, tx, it); err != nil {
+	if err := s.next(ctx, tx, it); err != nil {
 		return err
 	}
 	return endBatch(ctx, tx, it.BatchID)
@@ -176,7 +181,7 @@ func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 }
 
 // next makes the following replay of the same entity ready.
-func next(ctx context.Context, tx pgx.Tx, it Item) error {
+func (s *Service) next(ctx context.Context, tx pgx.Tx, it Item) error {
 	if it.Entity == "" {
 		return nil
 	}
@@ -184,10 +189,10 @@ func next(ctx context.Context, tx pgx.Tx, it Item) error {
 	err := tx.QueryRow(ctx, `
 		SELECT id
 		FROM redrive.replays
-		WHERE environment = $1 AND entity = $2 AND entity <> '' AND state = 'pending'
+		WHERE environment = $1 AND entity = $2 AND entity <> '' AND state = 'pending' AND due_at <= $3
 		ORDER BY due_at, id
 		LIMIT 1
-		FOR UPDATE SKIP LOCKED`, it.Environment, it.Entity).Scan(&id)
+		FOR UPDATE SKIP LOCKED`, it.Environment, it.Entity, s.now()).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

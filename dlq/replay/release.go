@@ -107,8 +107,8 @@ func (s *Service) releaseBucket(ctx context.Context, environment, jobType string
 	return released, err
 }
 
-// promote makes pending replays ready whose predecessor has ended: a safety
-// net for a crash between an end and its successor's turn.
+// promote makes due replays ready that nothing of their entity or key stands
+// in front of: those scheduled for now, and those whose predecessor has ended.
 func (s *Service) promote(ctx context.Context, tx pgx.Tx, environment, jobType string) error {
 	rows, err := tx.Query(ctx, `
 		SELECT r.id
@@ -118,6 +118,10 @@ func (s *Service) promote(ctx context.Context, tx pgx.Tx, environment, jobType s
 			SELECT FROM redrive.replays a
 			WHERE a.environment = r.environment AND a.entity = r.entity AND r.entity <> '' AND a.entity <> ''
 			  AND a.state IN ('ready', 'released'))
+		  AND NOT EXISTS (
+			SELECT FROM redrive.replays a
+			WHERE a.environment = r.environment AND a.key_scope = r.key_scope AND a.idempotency_key = r.idempotency_key
+			  AND r.idempotency_key <> '' AND a.idempotency_key <> '' AND a.state IN ('ready', 'released'))
 		ORDER BY r.due_at, r.id
 		LIMIT $4
 		FOR UPDATE SKIP LOCKED`, environment, jobType, s.now(), releaseChunk)

@@ -482,3 +482,81 @@ func TestNoOrderWithoutItsEntry(t *testing.T) {
 		t.Fatal("half done: a replay exists")
 	}
 }
+
+func TestScheduledReplayStandsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	now := time.Now()
+	b.svc.Now = func() time.Time { return now }
+	later, sooner := b.job(t, jobOpts{id: "1", key: "a", entity: "order:1"}), b.job(t, jobOpts{id: "2", key: "b", entity: "order:1"})
+	tomorrow, err := b.svc.One(t.Context(), b.oncall, replay.Order{DeadJobID: later, Generation: 1, PayloadVersion: 1, Reason: "tomorrow", At: now.Add(24 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	today, err := b.order(sooner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := b.release(t); n != 1 {
+		t.Fatalf("%d left; the one of today should", n)
+	}
+	if _, err := b.svc.Record(t.Context(), today.ReplayID, replay.End{Outcome: replay.Succeeded}); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.release(t); n != 0 {
+		t.Fatal("the one of tomorrow left today")
+	}
+	now = now.Add(25 * time.Hour)
+	if n := b.release(t); n != 1 {
+		t.Fatal("the one of tomorrow didn't leave when it was due")
+	}
+	if err := b.svc.CancelOne(t.Context(), b.oncall, tomorrow.ReplayID, "too late"); !problem.Is(err, problem.Conflict) {
+		t.Fatalf("cancelled what has left: %v", err)
+	}
+}
+
+func TestCancelBeforeItLeaves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.job(t, jobOpts{id: "1", key: "a"})
+	o, err := b.svc.One(t.Context(), b.oncall, replay.Order{DeadJobID: id, Generation: 1, PayloadVersion: 1, Reason: "tomorrow", At: time.Now().Add(24 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.svc.CancelOne(t.Context(), &rbac.Principal{UserID: 3, Email: "v@demo.test", Grants: []rbac.Grant{{Role: rbac.Viewer}}}, o.ReplayID, "no reason"); !problem.Is(err, problem.Forbidden) {
+		t.Fatalf("a viewer cancelled: %v", err)
+	}
+	if err := b.svc.CancelOne(t.Context(), b.oncall, o.ReplayID, "changed my mind"); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := b.outcome(t, o.ReplayID); out != replay.Cancelled {
+		t.Fatal(out)
+	}
+	if s, _, _ := b.status(t, id); s != "open" {
+		t.Fatal(s)
+	}
+	if n := b.count(t, `SELECT count(*) FROM redrive.audit_entries WHERE action = 'replay.cancel' AND reason = 'changed my mind'`); n != 1 {
+		t.Fatalf("%d entries", n)
+	}
+	if _, err := b.order(id); err != nil {
+		t.Fatalf("ordering again: %v", err)
+	}
+}
+
+func TestBatchEndsWhenItsKeyIsDoneElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.job(t, jobOpts{id: "1", key: "a"})
+	if _, err := b.order(id); err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Finish(t.Context(), b.pool, ledger.Key{Environment: "production", Scope: "welcome", Key: "a"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.count(t, `SELECT count(*) FROM redrive.batches WHERE state = 'done'`); n != 1 {
+		t.Fatal("the batch is stuck")
+	}
+	if b.release(t) != 0 {
+		t.Fatal("released a key that is done")
+	}
+}
