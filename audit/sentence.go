@@ -42,6 +42,7 @@ var actions = map[string]string{
 	"user.create":           "created",
 	"user.disable":          "disabled",
 	"user.enable":           "enabled",
+	"user.passphrase":       "changed the passphrase of",
 	"grant.add":             "gave a role to",
 	"grant.remove":          "took a role from",
 	"token.mint":            "minted",

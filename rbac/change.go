@@ -31,7 +31,7 @@ func (s *Service) ChangePassphrase(ctx context.Context, p *Principal, old *Sessi
 		return renewed, err
 	}
 	return renewed, s.inTx(ctx, func(tx pgx.Tx) error {
-		return s.setHash(ctx, tx, p, p.UserID, hash, renewed.hash())
+		return s.setHash(ctx, tx, p, User{ID: p.UserID, Email: p.Email}, hash, renewed.hash())
 	})
 }
 
@@ -49,22 +49,22 @@ func (s *Service) ResetPassphrase(ctx context.Context, p *Principal, userID int6
 		if err := CheckPassphrase(next, u.Email); err != nil {
 			return err
 		}
-		return s.setHash(ctx, tx, p, userID, hash, nil)
+		return s.setHash(ctx, tx, p, u, hash, nil)
 	})
 }
 
 // setHash stores the hash and ends the person's sessions, but for the one kept.
-func (s *Service) setHash(ctx context.Context, tx pgx.Tx, p *Principal, userID int64, hash string, keep []byte) error {
-	_, err := tx.Exec(ctx, `UPDATE redrive.users SET password_hash = $2 WHERE id = $1`, userID, hash)
+func (s *Service) setHash(ctx context.Context, tx pgx.Tx, p *Principal, u User, hash string, keep []byte) error {
+	_, err := tx.Exec(ctx, `UPDATE redrive.users SET password_hash = $2 WHERE id = $1`, u.ID, hash)
 	if err != nil {
 		return fmt.Errorf("rbac: set passphrase: %w", err)
 	}
-	tag, err := tx.Exec(ctx, `DELETE FROM redrive.sessions WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2`, userID, keep)
+	tag, err := tx.Exec(ctx, `DELETE FROM redrive.sessions WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2`, u.ID, keep)
 	if err != nil {
 		return fmt.Errorf("rbac: end sessions: %w", err)
 	}
-	_, err = audit.Append(ctx, tx, p.Actor(), audit.Entry{Action: "user.passphrase", Object: userObject(userID), At: s.now(),
-		Details: map[string]any{"sessions_ended": tag.RowsAffected()}})
+	_, err = audit.Append(ctx, tx, p.Actor(), audit.Entry{Action: "user.passphrase", Object: userObject(u.ID), At: s.now(),
+		Details: map[string]any{"email": u.Email, "sessions_ended": tag.RowsAffected()}})
 	return err
 }
 

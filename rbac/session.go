@@ -209,7 +209,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, p *Principal) (int, erro
 			return nil
 		}
 		_, err = audit.Append(ctx, tx, p.Actor(), audit.Entry{
-			Action: "session.end_others", Object: userObject(p.UserID), Details: map[string]any{"sessions_ended": ended}, At: s.now()})
+			Action: "session.end_others", Object: userObject(p.UserID), Details: map[string]any{"email": p.Email, "sessions_ended": ended}, At: s.now()})
 		return err
 	})
 	return ended, err
