@@ -21,6 +21,7 @@ type cli struct {
 	Migrate migrateCmd `cmd:"" help:"Bring the database in REDRIVE_DATABASE_URL up to this version."`
 	User    userCmd    `cmd:"" help:"Manage people."`
 	Types   typesCmd   `cmd:"" help:"Work with the catalogue of job types."`
+	Sources sourcesCmd `cmd:"" help:"Work with the places that jobs die in."`
 	Bench   benchCmd   `cmd:"" help:"Measure, and print name: value lines."`
 }
 

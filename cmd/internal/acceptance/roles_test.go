@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv(roleEnv) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	case "console":
 		err = runConsole()
 	case "worker":
@@ -47,6 +47,17 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// runTests runs the tests, then ends what they share.
+func runTests(m *testing.M) int {
+	code := m.Run()
+	stopBrowser()
+	if err := stopDemo(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 const crashCatalogue = `
