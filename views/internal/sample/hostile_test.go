@@ -11,6 +11,7 @@ import (
 	"github.com/redrive-dlq/redrive/views/admin"
 	"github.com/redrive-dlq/redrive/views/audit"
 	"github.com/redrive-dlq/redrive/views/batches"
+	"github.com/redrive-dlq/redrive/views/groups"
 	"github.com/redrive-dlq/redrive/views/job"
 	"github.com/redrive-dlq/redrive/views/jobs"
 	"github.com/redrive-dlq/redrive/views/login"
@@ -57,6 +58,11 @@ func everyPage(text string) map[string]templ.Component {
 		"types": types.View(filled[types.Props](text)), "sources": sources.View(filled[sources.Props](text)),
 		"targets": targets.View(filled[targets.Props](text)), "audit": audit.View(filled[audit.Props](text)),
 		"account": account.View(filled[account.Props](text)), "users": admin.Users(filled[admin.UsersProps](text)),
+		"groups": groups.List(filled[groups.ListProps](text)), "group": groups.View(filled[groups.Props](text)),
+		"passphrase": account.Passphrase(filled[account.PassphraseProps](text)), "confirm": login.Confirm(filled[login.ConfirmProps](text)),
+		"new user": admin.NewUser(filled[admin.NewUserProps](text)), "user": admin.Person(filled[admin.PersonProps](text)),
+		"new token": admin.NewToken(filled[admin.NewTokenProps](text)), "minted": admin.Minted(filled[admin.MintedProps](text)),
+		"revoke": admin.Revoke(filled[admin.RevokeProps](text)),
 		"tokens": admin.Tokens(filled[admin.TokensProps](text)),
 	}
 }

@@ -121,7 +121,7 @@ func TestChipsRemoveOneFilterAndTheCursor(t *testing.T) {
 		hrefs = append(hrefs, href)
 	})
 	want := []string{
-		"/jobs?from=2026-03-01&type=send_welcome_email",
+		"/jobs?from=2026-03-01&status=any&type=send_welcome_email", // none would mean open
 		"/jobs?from=2026-03-01&status=open",
 		"/jobs?status=open&type=send_welcome_email",
 	}
