@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -77,7 +79,18 @@ func (d *Details) read(ctx context.Context, tx pgx.Tx, p *rbac.Principal, id int
 		return fmt.Errorf("dlq: detail: %w", err)
 	}
 	d.Entries, err = audit.OfJob(ctx, tx, id, detailEntries)
+	if !p.Can(rbac.Reveal, d.Job.Environment, d.Job.JobType) {
+		hideHashes(d.Entries)
+	}
 	return err
+}
+
+// hideHashes removes hashes of payloads: who sees all of a payload but one
+// masked address could find the address by trying.
+func hideHashes(entries []audit.Record) {
+	for _, e := range entries {
+		maps.DeleteFunc(e.Details, func(name string, _ any) bool { return strings.Contains(name, "sha256") })
+	}
 }
 
 // queueRows queues a statement whose rows end in to, by name.

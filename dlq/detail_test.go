@@ -91,6 +91,15 @@ func TestDetail(t *testing.T) {
 	if reveals := b.detail(t, person(rbac.Grant{Role: rbac.OnCall}), id, DetailQuery{}); len(reveals.Payload.SHA256) != 64 {
 		t.Errorf("whoever may reveal sees the hash %q", reveals.Payload.SHA256)
 	}
+	b.exec(t, `INSERT INTO redrive.audit_entries (body) VALUES ($1)`,
+		fmt.Sprintf(`{"action":"job.edit","actor":{"kind":"person","name":"a"},"at_us":1,"object":{"kind":"job","id":"1"},"dead_job":%d,"details":{"sha256_after":"ab","version":2}}`, id))
+	for role, want := range map[rbac.Role]bool{rbac.Viewer: false, rbac.OnCall: true} {
+		entries := b.detail(t, person(rbac.Grant{Role: role}), id, DetailQuery{}).Entries
+		details := entries[len(entries)-1].Details
+		if _, shown := details["sha256_after"]; shown != want || details["version"] == nil {
+			t.Errorf("%s sees the details %v of an edit; the hash is for those who may reveal", role, details)
+		}
+	}
 	if len(d.Headers) != 2 || d.Headers[0].Value != "abc" || !d.Headers[1].Hidden || string(d.Extra) == "" {
 		t.Errorf("headers %+v, extra %s", d.Headers, d.Extra)
 	}
