@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -176,6 +177,10 @@ func (s *Server) failAPI(c echo.Context, a answer) error {
 	if a.status == http.StatusUnauthorized {
 		c.Response().Header().Set("WWW-Authenticate", `Bearer realm="redrive"`)
 	}
+	var pointer string
+	if strings.HasPrefix(a.field, "/") {
+		pointer = a.field
+	}
 	body, err := json.Marshal(struct {
 		Type      string `json:"type"`
 		Title     string `json:"title"`
@@ -183,8 +188,10 @@ func (s *Server) failAPI(c echo.Context, a answer) error {
 		Detail    string `json:"detail"`
 		Code      string `json:"code"`
 		Field     string `json:"field,omitempty"`
+		Pointer   string `json:"pointer,omitempty"` // the field, where it is a JSON Pointer into the body
+		Instance  string `json:"instance"`
 		RequestID string `json:"request_id"`
-	}{"about:blank", http.StatusText(a.status), a.status, a.text, string(a.code), a.field, RequestID(c)})
+	}{"about:blank", http.StatusText(a.status), a.status, a.text, string(a.code), a.field, pointer, "urn:redrive:request:" + RequestID(c), RequestID(c)})
 	if err != nil {
 		return err
 	}

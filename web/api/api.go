@@ -3,7 +3,7 @@
 package api
 
 import (
-	"encoding/json"
+	"log/slog"
 	"net/http"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,13 +23,23 @@ type Config struct {
 	Capturer *dlq.Capturer
 	Replays  *replay.Service
 	Types    func() *jobtype.Catalogue
+	// Log gets the causes of documents that the database refused; nil: slog.Default.
+	Log *slog.Logger
 }
 
 // API answers machines. Make it with New.
-type API struct{ Config }
+type API struct {
+	Config
+	sources seenSources
+}
 
 // New returns an API.
-func New(c Config) *API { return &API{c} }
+func New(c Config) *API {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &API{Config: c}
+}
 
 // smallBody bounds the bodies of everything but captures, in bytes.
 const smallBody = 64 << 10
@@ -54,26 +64,8 @@ func (a *API) Routes() []web.Route {
 	}
 }
 
-// body reads a small JSON object. Unknown fields are refused: a misspelt one
-// would silently do something else.
-func body[T any](c echo.Context) (T, error) {
-	var v T
-	d := json.NewDecoder(c.Request().Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&v); err != nil {
-		return v, problem.Wrap(err, problem.Malformed, "The body must be one JSON object with the fields that the API document names: %s.", decodeFault(err))
-	}
-	if d.More() {
-		return v, problem.New(problem.Malformed, "Something follows the JSON object. Send one object.")
-	}
-	return v, nil
-}
-
-// worker says whether the principal may speak for workers of an environment:
-// a token that captures there, or who runs replays.
-func worker(p *rbac.Principal, environment string) error {
-	if p.Can(rbac.Capture, environment, "") || p.Can(rbac.RunBatch, environment, "") {
-		return nil
-	}
-	return problem.New(problem.Forbidden, "This token may not tell effects or outcomes in %s: that needs a capture token of this environment, or the right %q.", environment, string(rbac.RunBatch))
+// notAWorker refuses one who may not speak for an environment's workers: that
+// is for tokens that capture there and for people who run replays there.
+func notAWorker(environment string) error {
+	return problem.New(problem.Forbidden, "This token may not tell effects or outcomes in %q: that needs a capture token of this environment, or the right %q.", environment, string(rbac.RunBatch))
 }

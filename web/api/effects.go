@@ -6,58 +6,89 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/redrive-dlq/redrive/dlq"
 	"github.com/redrive-dlq/redrive/dlq/ledger"
 	"github.com/redrive-dlq/redrive/dlq/problem"
+	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/web"
 )
 
-// effectRequest names an effect, and for finish its end.
-type effectRequest struct {
+// beginRequest names an effect.
+type beginRequest struct {
+	Environment string `json:"environment"` // default: the token's
+	Scope       string `json:"scope"`
+	Key         string `json:"key"`
+}
+
+// finishRequest names an effect and its end.
+type finishRequest struct {
 	Environment string          `json:"environment"`
 	Scope       string          `json:"scope"`
 	Key         string          `json:"key"`
-	Result      json.RawMessage `json:"result,omitempty"`
-	Outcome     string          `json:"outcome,omitempty"` // done (default) or failed
+	Result      json.RawMessage `json:"result"`
+	Outcome     string          `json:"outcome"` // done (default) or failed
 }
 
-func (a *API) effect(c echo.Context) (effectRequest, ledger.Key, error) {
-	req, err := body[effectRequest](c)
-	if err != nil {
-		return req, ledger.Key{}, err
-	}
+// effectState answers about an effect. Result is what its worker told, for
+// another worker of the key.
+type effectState struct {
+	State    string          `json:"state"`
+	EffectID string          `json:"effect_id,omitempty"`
+	Result   json.RawMessage `json:"result,omitempty"`
+}
+
+// effectKey fills the default environment and checks names and rights.
+func effectKey(c echo.Context, k ledger.Key) (ledger.Key, error) {
 	p := web.Principal(c)
-	if req.Environment == "" {
-		req.Environment = p.CaptureEnvironment()
+	if k.Environment == "" {
+		k.Environment = p.CaptureEnvironment()
 	}
-	return req, ledger.Key{Environment: req.Environment, Scope: req.Scope, Key: req.Key}, worker(p, req.Environment)
+	for _, f := range []struct {
+		pointer, value string
+		most           int
+	}{
+		{"/environment", k.Environment, dlq.MaxNameBytes}, {"/scope", k.Scope, dlq.MaxNameBytes}, {"/key", k.Key, dlq.MaxKeyBytes},
+	} {
+		switch {
+		case f.value == "":
+			return k, problem.At(problem.Invalid, f.pointer, "%s is missing or empty; an empty one names no effect.", f.pointer)
+		case len(f.value) > f.most:
+			return k, problem.At(problem.Invalid, f.pointer, "%s has %d bytes; at most %d are allowed.", f.pointer, len(f.value), f.most)
+		}
+	}
+	if !p.Can(rbac.Capture, k.Environment, "") && !p.Can(rbac.RunBatch, k.Environment, "") {
+		return k, notAWorker(short(k.Environment))
+	}
+	return k, nil
 }
 
 // beginEffect says, committed before it answers, that an effect is about to happen.
 func (a *API) beginEffect(c echo.Context) error {
-	_, key, err := a.effect(c)
+	req, err := body[beginRequest](c)
 	if err != nil {
 		return err
 	}
-	answer, err := ledger.Begin(c.Request().Context(), a.Pool, key)
+	key, err := effectKey(c, ledger.Key{Environment: req.Environment, Scope: req.Scope, Key: req.Key})
 	if err != nil {
 		return err
 	}
-	out := map[string]any{"state": answer}
-	if answer == ledger.Done {
-		row, ok, err := ledger.Of(c.Request().Context(), a.Pool, key)
-		if err != nil {
-			return err
-		}
-		if ok && row.Result != "" {
-			out["result"] = json.RawMessage(row.Result)
-		}
+	said, err := ledger.Begin(c.Request().Context(), a.Pool, key)
+	if err != nil {
+		return err
 	}
-	return c.JSON(http.StatusOK, out)
+	if said != ledger.Done {
+		return c.JSON(http.StatusOK, effectState{State: string(said)})
+	}
+	return a.tellEffect(c, key)
 }
 
 // finishEffect writes the end of an effect.
 func (a *API) finishEffect(c echo.Context) error {
-	req, key, err := a.effect(c)
+	req, err := body[finishRequest](c)
+	if err != nil {
+		return err
+	}
+	key, err := effectKey(c, ledger.Key{Environment: req.Environment, Scope: req.Scope, Key: req.Key})
 	if err != nil {
 		return err
 	}
@@ -73,9 +104,13 @@ func (a *API) finishEffect(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	row, _, err := ledger.Of(ctx, a.Pool, key)
+	return a.tellEffect(c, key)
+}
+
+func (a *API) tellEffect(c echo.Context, key ledger.Key) error {
+	row, _, err := ledger.Of(c.Request().Context(), a.Pool, key)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, map[string]any{"state": row.State})
+	return c.JSON(http.StatusOK, effectState{State: row.State, EffectID: row.EffectID, Result: json.RawMessage(row.Result)})
 }

@@ -32,7 +32,7 @@ type jobRow struct {
 	ErrorMessage   string    `json:"error_message"`
 	Fingerprint    string    `json:"fingerprint"`
 	AttemptCount   int       `json:"attempt_count"`
-	DiedAt         time.Time `json:"died_at"`
+	DeadAt         time.Time `json:"dead_at"`
 	CapturedAt     time.Time `json:"captured_at"`
 	PayloadSize    int64     `json:"payload_size"`
 	Assignee       string    `json:"assignee,omitempty"`
@@ -41,7 +41,7 @@ type jobRow struct {
 // jobPage is one page of the list. Total stops at the cap that total_more tells.
 type jobPage struct {
 	Items     []jobRow `json:"items"`
-	Next      string   `json:"next,omitempty"`
+	Next      string   `json:"next"` // empty on the last page
 	Total     int64    `json:"total"`
 	TotalMore bool     `json:"total_more,omitempty"`
 }
@@ -73,7 +73,7 @@ func (a *API) list(c echo.Context) error {
 		out.Items = append(out.Items, jobRow{ID: r.ID, Environment: r.Environment, Source: r.Source, JobID: r.JobID, Generation: r.Generation,
 			JobType: r.JobType, Tenant: r.Tenant, Entity: r.Entity, IdempotencyKey: r.IdempotencyKey, Status: r.Status, Effect: r.Effect,
 			Category: r.Category, ErrorClass: r.ErrorClass, ErrorMessage: r.ErrorMessage, Fingerprint: r.Fingerprint,
-			AttemptCount: r.AttemptCount, DiedAt: r.DiedAt.UTC(), CapturedAt: r.CapturedAt.UTC(), PayloadSize: r.PayloadSize, Assignee: r.Assignee})
+			AttemptCount: r.AttemptCount, DeadAt: r.DiedAt.UTC(), CapturedAt: r.CapturedAt.UTC(), PayloadSize: r.PayloadSize, Assignee: r.Assignee})
 	}
 	return c.JSON(http.StatusOK, out)
 }
