@@ -3,6 +3,7 @@ package web
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,3 +125,6 @@ func when(at *time.Time) time.Time {
 	}
 	return *at
 }
+
+// formatID writes an id for a path.
+func formatID(id int64) string { return strconv.FormatInt(id, 10) }

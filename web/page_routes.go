@@ -12,7 +12,11 @@ import (
 func (s *Server) pageRoutes() []Route {
 	read := Needs(rbac.Read)
 	return []Route{
+		{Method: http.MethodGet, Path: route.Overview, Name: "overview", Audience: Browser, Policy: read, Handle: s.overviewPage},
 		{Method: http.MethodGet, Path: route.Jobs, Name: "jobs", Audience: Browser, Policy: read, Handle: s.jobsPage},
+		{Method: http.MethodGet, Path: route.JobPattern, Name: "job", Audience: Browser, Policy: read, Handle: s.jobPage},
+		{Method: http.MethodGet, Path: route.JobPayloadPattern, Name: "job.payload", Audience: Browser, Policy: read, Handle: s.jobPayload},
+		{Method: http.MethodGet, Path: route.JobEventsPattern, Name: "job.events", Audience: Browser, Policy: read, Stream: true, Handle: s.jobEvents},
 		{Method: http.MethodGet, Path: route.Groups, Name: "groups", Audience: Browser, Policy: read, Handle: s.groupsPage},
 		{Method: http.MethodGet, Path: route.GroupPattern, Name: "group", Audience: Browser, Policy: read, Handle: s.groupPage},
 		{Method: http.MethodGet, Path: route.Batches, Name: "batches", Audience: Browser, Policy: read, Handle: s.batchesPage},

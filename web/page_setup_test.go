@@ -18,6 +18,7 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/envelope"
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/replay"
+	httptarget "github.com/redrive-dlq/redrive/dlq/target/http"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -44,7 +45,7 @@ types:
       production: {http: {url: http://127.0.0.1:9010/jobs}, outcome_within: 15m}
 `
 
-// pages serves the console with a catalogue and replays.
+// pageSetup serves the console with a catalogue and replays.
 func pageSetup(t *testing.T) *testBundle {
 	t.Helper()
 	catalogue, err := jobtype.Load(fstest.MapFS{"types.yaml": &fstest.MapFile{Data: []byte(pageCatalogue)}}, "types.yaml")
@@ -53,7 +54,7 @@ func pageSetup(t *testing.T) *testBundle {
 	}
 	b := setup(t, func(c *Config) {
 		c.Types = func() *jobtype.Catalogue { return catalogue }
-		c.Replays = &replay.Service{Pool: c.Pool, Types: c.Types, Sealer: envelope.Plain{}, Targets: map[string]replay.Target{}}
+		c.Replays = &replay.Service{Pool: c.Pool, Types: c.Types, Sealer: envelope.Plain{}, Targets: map[string]replay.Target{"http": &httptarget.Target{}}}
 	})
 	return b
 }
