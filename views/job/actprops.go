@@ -94,6 +94,20 @@ type ReplayProps struct {
 	CanReplay bool
 }
 
+// SnoozeProps is the page that puts a job aside.
+type SnoozeProps struct {
+	Act
+	Until      string // 2026-01-02T15:04 in UTC, as typed
+	UntilError string
+	Now        time.Time
+}
+
+// AssignProps is the page that names who looks after a job.
+type AssignProps struct {
+	Act
+	Assignee, AssigneeError string
+}
+
 // ResolveProps is the page that settles a job as done elsewhere.
 type ResolveProps struct {
 	Act

@@ -63,7 +63,7 @@ type Brief struct {
 // Can says which actions are offered: the person may, and the job's state
 // allows it. What is false is not shown at all.
 type Can struct {
-	Edit, Fix, Settle, Replay, Resolve, Discard, Reopen, Note bool
+	Edit, Fix, Settle, Replay, Resolve, Snooze, Discard, Reopen, Assign, Note bool
 }
 
 // Advice is what to do next. Primary is the one action that is emphasised;
@@ -198,6 +198,8 @@ var actionWords = map[route.Action]actionLook{
 	route.Settle:  {route.Settle, "Settle the effect", "search"},
 	route.Replay:  {route.Replay, "Replay …", "replay"},
 	route.Resolve: {route.Resolve, "Resolve", "check"},
+	route.Snooze:  {route.Snooze, "Snooze", "clock"},
+	route.Assign:  {route.Assign, "Assign", "person"},
 	route.Discard: {route.Discard, "Discard", "bin"},
 	route.Reopen:  {route.Reopen, "Reopen", "back"},
 }
@@ -218,6 +220,10 @@ func (c Can) allows(a route.Action) bool {
 		return c.Discard
 	case route.Reopen:
 		return c.Reopen
+	case route.Snooze:
+		return c.Snooze
+	case route.Assign:
+		return c.Assign
 	}
 	return false
 }

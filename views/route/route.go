@@ -50,10 +50,12 @@ const (
 	Discard Action = "discard"
 	Reopen  Action = "reopen"
 	Note    Action = "note"
+	Snooze  Action = "snooze"
+	Assign  Action = "assign"
 )
 
 // Actions lists every action on a dead job, in the order they are offered.
-var Actions = []Action{Edit, Fix, Settle, Replay, Resolve, Discard, Reopen, Note}
+var Actions = []Action{Edit, Fix, Settle, Replay, Resolve, Snooze, Discard, Reopen, Assign, Note}
 
 // Pattern returns the path to register for the action, in Echo's notation.
 func (a Action) Pattern() string { return JobPattern + "/" + string(a) }
@@ -105,6 +107,8 @@ const (
 	FieldKind     = "kind" // of a declared fix: worker_version, ticket or record
 	FieldRef      = "reference"
 	FieldText     = "text"
+	FieldUntil    = "until" // 2026-01-02T15:04, UTC
+	FieldAssignee = "assignee"
 	// FieldPointer starts the name of an edited place; a JSON Pointer follows it.
 	FieldPointer = "edit:"
 )

@@ -24,7 +24,7 @@ func actPages(theme string) []Page {
 	diff.Reason = "The customer typed two at signs; support confirmed the address."
 	replay := job.ReplayProps{
 		Act:         act(theme, "Replay send_welcome_email wel_8821 in production", "The job runs again under its own job id and key."),
-		SideEffects: []string{"send one e-mail to the customer"}, Idempotency: "If this key's e-mail was already sent, the worker finds that out and sends nothing.",
+		SideEffects: []string{"sends one e-mail to the customer"}, Idempotency: "If this key's e-mail was already sent, the worker finds that out and sends nothing.",
 		Target: "River app-production, queue mail", PayloadNote: "version 2, edited by oncall@demo.test (317 bytes)",
 		Warnings: []string{"An older open job of customer:4711 is left out: sync_contact crm_118."}, Now: Now, CanReplay: true,
 	}
@@ -35,6 +35,8 @@ func actPages(theme string) []Page {
 	settle := job.SettleProps{Act: act(theme, "Was the card charged?", ""), Question: "Was the card charged for order_8821?", Provider: "payments.example.test"}
 	settle.Problem = "Nothing was recorded: say how it ended."
 	settle.EndedError = "Choose one."
+	conflict := act(theme, "wel_8821 can't be replayed now", "")
+	conflict.Problem = "This job is being replayed; wait for its end."
 	return []Page{
 		{"act-edit", "edit", job.EditForm(edit)},
 		{"act-edit-diff", "edit, difference", job.EditDiff(diff)},
@@ -45,6 +47,9 @@ func actPages(theme string) []Page {
 		{"act-resolve", "resolve", job.Resolve(job.ResolveProps{Act: act(theme, "Resolve wel_8821", "The job counts as settled elsewhere. Nothing is sent.")})},
 		{"act-discard", "discard", job.Discard(act(theme, "Discard wel_8821", "The job will not be fixed. Its customer gets no welcome e-mail. It can be reopened until it is purged."))},
 		{"act-reopen", "reopen", job.Reopen(act(theme, "Reopen wel_8821", "The job is open again. Nothing is sent."))},
+		{"act-snooze", "snooze", job.Snooze(job.SnoozeProps{Act: act(theme, "Snooze wel_8821", "The job opens again by itself. Nothing is sent."), Now: Now})},
+		{"act-assign", "assign", job.Assign(job.AssignProps{Act: act(theme, "Who looks after wel_8821", ""), Assignee: "nobody@demo.test", AssigneeError: "Nobody here has this address."})},
+		{"act-conflict", "refused", job.Refused(conflict, route.Job("1000"), "See its replay")},
 		{"act-note", "note", job.NoteForm(act(theme, "Add a note to wel_8821", ""), "")},
 	}
 }

@@ -54,6 +54,8 @@ func everyPage(text string) map[string]templ.Component {
 		"replay": job.Replay(form), "replay refused": job.Replay(filled[job.ReplayProps](text)),
 		"resolve": job.Resolve(filled[job.ResolveProps](text)), "discard": job.Discard(filled[job.Act](text)),
 		"reopen": job.Reopen(filled[job.Act](text)), "note": job.NoteForm(filled[job.Act](text), text),
+		"snooze": job.Snooze(filled[job.SnoozeProps](text)), "assign": job.Assign(filled[job.AssignProps](text)),
+		"refused": job.Refused(filled[job.Act](text), "/jobs/1", text),
 		"batches": batches.List(filled[batches.ListProps](text)), "batch": batches.View(filled[batches.Props](text)),
 		"types": types.View(filled[types.Props](text)), "sources": sources.View(filled[sources.Props](text)),
 		"targets": targets.View(filled[targets.Props](text)), "audit": audit.View(filled[audit.Props](text)),

@@ -77,6 +77,8 @@ func TestActionsAreOfferedByPermission(t *testing.T) {
 		"resolve": {Resolve: true},
 		"discard": {Discard: true},
 		"reopen":  {Reopen: true},
+		"snooze":  {Snooze: true},
+		"assign":  {Assign: true},
 	} {
 		p.Can = can
 		doc := render(t, job.Detail(p))
