@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -48,8 +49,8 @@ func (s *Server) auditPage(c echo.Context) error {
 func (s *Server) auditQuery(c echo.Context, f auditview.Filter) (audit.Query, error) {
 	q := audit.Query{Actor: strings.TrimSpace(f.Actor), Action: f.Action, Environment: f.Environment, Cursor: c.QueryParam(route.ParamCursor)}
 	for _, text := range []string{f.Actor, f.Action, f.Object, f.Environment} {
-		if strings.ContainsRune(text, 0) || len(text) > 1024 {
-			return q, problem.New(problem.Invalid, "A filter of the log is text of at most 1,024 bytes, without NUL.")
+		if strings.ContainsRune(text, 0) || !utf8.ValidString(text) || len(text) > 1024 {
+			return q, problem.New(problem.Invalid, "A filter of the log is UTF-8 text of at most 1,024 bytes, without NUL.")
 		}
 	}
 	var err error

@@ -101,7 +101,9 @@ func TestGroupPagesCountTheirJobs(t *testing.T) {
 	}
 	none := b.grant(t, rbac.Grant{Role: rbac.Viewer, Environment: "elsewhere"})
 	none.open(t, link, http.StatusNotFound)
-	cl.open(t, "/groups/nothing", http.StatusNotFound)
+	for _, path := range []string{"nothing", "%00", "%ff", "abcd"} {
+		cl.open(t, "/groups/"+path, http.StatusNotFound)
+	}
 	cl.open(t, "/groups?cursor=zzz", http.StatusUnprocessableEntity)
 }
 

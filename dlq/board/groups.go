@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"encoding/hex"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,6 +78,9 @@ func Groups(ctx context.Context, db dlq.DB, p *rbac.Principal, environment, at s
 // GroupOf reads one group. Errors: NotFound when there is none with a job in
 // scope.
 func GroupOf(ctx context.Context, db dlq.DB, p *rbac.Principal, fingerprint string) (Group, error) {
+	if _, err := hex.DecodeString(fingerprint); err != nil {
+		return Group{}, noGroup()
+	}
 	where, args, err := scoped(p, "d", "", pgx.NamedArgs{"limit": 1, "fingerprint": fingerprint})
 	if err != nil {
 		return Group{}, err
@@ -86,9 +90,13 @@ func GroupOf(ctx context.Context, db dlq.DB, p *rbac.Principal, fingerprint stri
 		return Group{}, err
 	}
 	if len(found) == 0 {
-		return Group{}, problem.New(problem.NotFound, "There is no group with this fingerprint that you may see. A failure that is seconds old gets its group in a moment.")
+		return Group{}, noGroup()
 	}
 	return found[0], nil
+}
+
+func noGroup() error {
+	return problem.New(problem.NotFound, "There is no group with this fingerprint that you may see. A failure that is seconds old gets its group in a moment.")
 }
 
 // GroupCounts counts a group's jobs by status, in scope.
