@@ -15,6 +15,9 @@ import (
 // unsettled are the statuses of a job that nobody has decided about for good.
 var unsettled = []string{"open", "snoozed"}
 
+// reopenable are the statuses that a person may undo.
+var reopenable = []string{"snoozed", "resolved", "discarded"}
+
 // TriageSettling is a decision about a job with its reason.
 type TriageSettling struct {
 	Generation int       // as shown on the form; 0: not checked
@@ -42,7 +45,7 @@ func TriageDiscard(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, i
 // TriageReopen opens a job that was snoozed, resolved or discarded. A job that
 // has recovered, or whose effect is done, stays closed. Errors as TriageResolve's.
 func TriageReopen(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, id int64, s TriageSettling) error {
-	return settle(ctx, pool, p, id, s, "reopen", []string{"snoozed", "resolved", "discarded"}, "open", "")
+	return settle(ctx, pool, p, id, s, "reopen", reopenable, "open", "")
 }
 
 // TriageSnooze puts the job aside until a time at most TriageSnoozeMax after
