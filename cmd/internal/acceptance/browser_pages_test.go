@@ -16,6 +16,8 @@ import (
 // axe runs the accessibility rules RULES (all when empty) and looks for what a
 // narrow window would spoil. It answers with one line for each problem.
 const axe = `(async () => {
+	// A change of theme fades; what counts is where it ends.
+	for (const fade of document.getAnimations()) fade.finish();
 	const only = RULES.length ? { runOnly: RULES } : {};
 	const result = await axe.run(document, { resultTypes: ["violations"], preload: false, ...only });
 	const found = result.violations.flatMap((rule) => rule.nodes.map((node) =>

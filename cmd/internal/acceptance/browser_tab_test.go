@@ -3,6 +3,7 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -121,7 +122,8 @@ func (b *tab) note(event any) {
 			b.blame("the browser says: %s %s", e.Entry.Source, e.Entry.Text)
 		}
 	case *network.EventResponseReceived:
-		if e.Type != "Document" && e.Response.Status >= 400 {
+		// Tests fetch what must be refused, and look at the answer themselves.
+		if e.Type != "Document" && e.Response.Status >= 400 && (e.Type != "Fetch" || e.Response.Status >= 500) {
 			b.blame("%s %s answers %v", e.Type, e.Response.URL, e.Response.Status)
 		}
 	case *network.EventRequestWillBeSent:
@@ -280,6 +282,17 @@ func (b *tab) signIn(role string) {
 	if who := b.read(`document.querySelector("header").textContent`); !strings.Contains(who, role+"@demo.test") {
 		b.t.Fatalf("not signed in as %s\n%s", role, b.here())
 	}
+}
+
+// post sends a form from the page and returns the answer's status.
+func (b *tab) post(path string, fields url.Values) int {
+	b.t.Helper()
+	status, err := chromedp.Run(b.ctx, chromedp.Evaluate[int](fmt.Sprintf(
+		`fetch(%q, { method: "POST", body: new URLSearchParams(%q) }).then((answer) => answer.status)`, path, fields.Encode()), chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("post to %s: %v", path, err)
+	}
+	return status
 }
 
 // prefers sets what the system prefers, light or dark.

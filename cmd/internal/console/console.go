@@ -84,7 +84,11 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 	people := rbac.New(cfg.Pool, nil, rbac.NewHasher(2))
 	c.running = append(c.running, replays.RunRelease, watcher.Run, inbox.Run,
 		func(ctx context.Context) error { dlq.FoldLoop(ctx, cfg.Pool, time.Second, cfg.Log); return nil },
-		func(ctx context.Context) error { return purgeSessions(ctx, people, cfg.Log) })
+		every(10*time.Minute, cfg.Log, "purge expired sessions", people.PurgeSessions),
+		every(5*time.Second, cfg.Log, "wake snoozed jobs", func(ctx context.Context) error {
+			_, err := dlq.TriageWake(ctx, cfg.Pool, time.Now())
+			return err
+		}))
 
 	handlers := api.New(api.Config{Pool: cfg.Pool, Capturer: capturer, Replays: replays, Types: replays.Types})
 	c.web, err = web.New(web.Config{
@@ -179,16 +183,20 @@ func (t typesOf) HasSideEffects(name string) bool {
 	return !ok || typ.HasEffect()
 }
 
-func purgeSessions(ctx context.Context, people *rbac.Service, log *slog.Logger) error {
-	tick := time.NewTicker(10 * time.Minute)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := people.PurgeSessions(ctx); err != nil && ctx.Err() == nil {
-				log.WarnContext(ctx, "expired sessions not purged", "error", err)
+// every runs f again and again until ctx ends; a failure is logged and tried
+// again at the next turn.
+func every(pause time.Duration, log *slog.Logger, what string, f func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		tick := time.NewTicker(pause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+				if err := f(ctx); err != nil && ctx.Err() == nil {
+					log.WarnContext(ctx, "not done: "+what, "error", err)
+				}
 			}
 		}
 	}
