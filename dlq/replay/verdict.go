@@ -102,6 +102,11 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, p *rbac.Principal, j job
 	if v := judgePolicy(j, t, known); v.Code != "" {
 		return v, nil
 	}
+	// Before the cause: no fix that a person declares makes a payload of a printout.
+	if j.PayloadKind == "printout" {
+		return Verdict{Code: PayloadMissing,
+			Detail: "Only a printout of the arguments is stored, so this job cannot be sent again."}, nil
+	}
 	if v := judgeCause(j, t); v.Code != "" {
 		return v, nil
 	}
@@ -193,10 +198,6 @@ func judgeCause(j job, t *jobtype.Type) Verdict {
 }
 
 func (s *Service) judgePayload(ctx context.Context, tx pgx.Tx, j job, t *jobtype.Type) (Verdict, error) {
-	if j.PayloadKind == "printout" {
-		return Verdict{Code: PayloadMissing,
-			Detail: "Only a printout of the arguments is stored, so this job cannot be sent again."}, nil
-	}
 	payload, err := s.Payload(ctx, tx, j.ID, j.PayloadVersion)
 	if errors.Is(err, errNoPayload) {
 		return Verdict{Code: PayloadMissing, Detail: "The payload isn't stored any more, so this job cannot be sent again."}, nil
