@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,8 +13,8 @@ import (
 	"github.com/redrive-dlq/redrive/views/route"
 )
 
-// scripts are what attackers put where others will look at it. Each calls
-// planted, which would leave its mark in the window.
+// scripts are what attackers put where others will look at it. Each calls a
+// function that does not exist, so that the console would tell of it.
 var scripts = []string{
 	`<script>planted()</script>`,
 	`"><img src=x onerror=planted()>`,
@@ -115,12 +114,10 @@ func (b *tab) unharmed(path string) {
 		...[...document.querySelectorAll("main script, main style, main iframe, main base, main meta, main link, main object, main embed")].map((e) => e.tagName),
 		...[...document.querySelectorAll("*")].flatMap((e) => e.getAttributeNames().filter((name) => name.startsWith("on") || name === "style" || name === "srcdoc")),
 		...[...document.querySelectorAll("[href], [src], [action], [formaction]")].flatMap((e) => ["href", "src", "action", "formaction"]
-			.map((name) => e.getAttribute(name) ?? "").filter((to) => /^\s*(javascript|data|vbscript):/i.test(to) || to.includes("evil.example.com"))),
+			.filter((name) => e.hasAttribute(name)).map((name) => new URL(e.getAttribute(name), location.href))
+			.filter((to) => !/^https?:$/.test(to.protocol) || to.hostname === "evil.example.com").map((to) => to.href.slice(0, 100))),
 	].join(", ")`)
 	if found != "" {
 		b.t.Errorf("%s has %s", path, found)
-	}
-	if !slices.Contains([]string{"", "undefined"}, b.read(`window.planted ?? ""`)) {
-		b.t.Errorf("%s: a script ran", path)
 	}
 }

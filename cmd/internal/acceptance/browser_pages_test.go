@@ -104,7 +104,7 @@ func (b *tab) everyPage(role string) []string {
 		route.Account, route.Passphrase,
 	}
 	bad := d.find(b.t, "type:send_welcome_email category:invalid_input status:open")[0]
-	unknown := d.find(b.t, "effect:unknown status:open")[0]
+	unknown := d.find(b.t, "key:charge:8835:b2")[0]
 	overloaded := d.find(b.t, "type:send_receipt category:transient status:open")[0]
 	paths = append(paths, route.Group(bad.Fingerprint))
 	for _, j := range []listed{bad, unknown, overloaded} {

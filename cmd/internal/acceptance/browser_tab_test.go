@@ -67,7 +67,7 @@ type tab struct {
 	ctx  context.Context
 	demo *demoProcess
 	mu   sync.Mutex
-	bad  []string // guarded by mu
+	bad  map[string]int // what, and how often; guarded by mu
 }
 
 // recorder tells the console what the content policy refused, from the first
@@ -86,7 +86,7 @@ func newTab(t *testing.T) *tab {
 	t.Cleanup(stop)
 	ctx, cancel := context.WithTimeout(ctx, tabLife)
 	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, demo: d}
+	b := &tab{t: t, ctx: ctx, demo: d, bad: map[string]int{}}
 	if err := chromedp.Listen(ctx, b.note); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,8 @@ func (b *tab) note(event any) {
 			b.blame("%s %s answers %v", e.Type, e.Response.URL, e.Response.Status)
 		}
 	case *network.EventRequestWillBeSent:
-		if u := e.Request.URL; !strings.HasPrefix(u, b.demo.base+"/") && !strings.HasPrefix(u, "about:") {
+		// The browser's own icons, of a date field for one, are data.
+		if u := e.Request.URL; !strings.HasPrefix(u, b.demo.base+"/") && !strings.HasPrefix(u, "data:image/svg+xml") {
 			b.blame("a page asks for %.200s", u)
 		}
 	}
@@ -136,7 +137,7 @@ func (b *tab) note(event any) {
 func (b *tab) blame(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.bad = append(b.bad, fmt.Sprintf(format, args...))
+	b.bad[fmt.Sprintf(format, args...)]++
 }
 
 // clean reports what happened that must not.
@@ -144,10 +145,10 @@ func (b *tab) clean() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, what := range b.bad {
-		b.t.Errorf("in the browser: %s", what)
+	for what, times := range b.bad {
+		b.t.Errorf("in the browser, %d times: %s", times, what)
 	}
-	b.bad = nil
+	clear(b.bad)
 }
 
 // do runs steps and fails the test when one does not work.
@@ -163,11 +164,17 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // open goes to a path and returns the answer's status.
 func (b *tab) open(path string) int {
 	b.t.Helper()
+	return b.visit(b.demo.base + path)
+}
+
+// visit goes to an address and returns the answer's status.
+func (b *tab) visit(address string) int {
+	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	res, err := chromedp.Run(ctx, chromedp.NavigateResponse(b.demo.base+path))
+	res, err := chromedp.Run(ctx, chromedp.NavigateResponse(address))
 	if err != nil {
-		b.t.Fatalf("open %s: %v", path, err)
+		b.t.Fatalf("open %s: %v", address, err)
 	}
 	return int(res.Status)
 }
