@@ -42,11 +42,11 @@ func TestJobPageSaysWhatHappenedAndWhatNow(t *testing.T) {
 		line, advice, blocks string
 		offered              string
 	}{
-		{"invalid input", ids[0], rbac.OnCall, "Failed once with 400 invalid recipient: a•••@@example.com", "The payload was refused", "replaying it as it is would fail again", "*edit fix resolve discard note"},
+		{"invalid input", ids[0], rbac.OnCall, "Failed once with 400 invalid recipient: a•••@@example.com", "The payload was refused", "replaying it as it is would fail again", "*edit fix resolve snooze assign discard note"},
 		{"a viewer", ids[0], rbac.Viewer, "Failed once", "The payload was refused", "replaying it as it is would fail again", ""},
-		{"unknown effect", ids[1], rbac.OnCall, "nobody knows whether its effect happened", "Look up the key charge:1 at the provider", "nobody knows its end", "*settle resolve discard note"},
-		{"transient", ids[2], rbac.OnCall, "503 service unavailable", "Replay it once that has passed", "", "*replay edit resolve discard note"},
-		{"undeclared", ids[3], rbac.OnCall, "503 service unavailable", "Replay it once", "Nobody declared the type nobody_declared_this", "resolve discard note"},
+		{"unknown effect", ids[1], rbac.OnCall, "nobody knows whether its effect happened", "Look up the key charge:1 at the provider", "nobody knows its end", "*settle resolve snooze assign discard note"},
+		{"transient", ids[2], rbac.OnCall, "503 service unavailable", "Replay it once that has passed", "", "*replay edit resolve snooze assign discard note"},
+		{"undeclared", ids[3], rbac.OnCall, "503 service unavailable", "Replay it once", "Nobody declared the type nobody_declared_this", "resolve snooze assign discard note"},
 	} {
 		doc := b.as(t, c.role).open(t, "/jobs/"+c.id, http.StatusOK)
 		next := text(doc.Find("section.stage"))

@@ -28,6 +28,8 @@ func (s *Server) jobCan(p *rbac.Principal, j jobState, v replay.Verdict) job.Can
 		Resolve: may(rbac.Triage) && unsettled,
 		Discard: may(rbac.Triage) && unsettled,
 		Reopen:  may(rbac.Triage) && slices.Contains([]string{"snoozed", "resolved", "discarded"}, j.Status) && j.Effect != "done",
+		Snooze:  may(rbac.Triage) && unsettled,
+		Assign:  may(rbac.Triage) && unsettled,
 		Note:    may(rbac.Triage),
 	}
 }

@@ -108,6 +108,7 @@ func (s *Server) table() []Route {
 		s.loginRoutes(),
 		s.accountRoutes(),
 		s.adminRoutes(),
+		s.actionRoutes(),
 		s.pageRoutes(),
 		s.config.Routes,
 	)
