@@ -20,7 +20,7 @@ const (
 )
 
 // FoldCounters moves the deltas that have been committed into their bases:
-// counters, death_counters and groups. It returns how many it folded; 0 at
+// counters, type_counters, death_counters and groups. It returns how many it folded; 0 at
 // once when another process is at it. Readers see the same sums before and
 // after (views counts and deaths_per_hour); groups are brought up to date by
 // it. Rows are upserted in key order under an advisory lock, so that folding
@@ -92,7 +92,14 @@ func foldCounts(ctx context.Context, tx pgx.Tx) (taken int, err error) {
 			FROM sums
 			ORDER BY environment, job_type, category, status, fingerprint
 			ON CONFLICT (environment, job_type, category, status, fingerprint) DO UPDATE SET n = c.n + excluded.n
-			RETURNING c.n)
+			RETURNING c.n),
+		by_type AS (
+			INSERT INTO redrive.type_counters AS c (environment, job_type, category, status, n)
+			SELECT environment, job_type, category, status, sum(n)
+			FROM sums
+			GROUP BY environment, job_type, category, status
+			ORDER BY environment, job_type, category, status
+			ON CONFLICT (environment, job_type, category, status) DO UPDATE SET n = c.n + excluded.n)
 		SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM folded WHERE n = 0)`, foldChunk).Scan(&taken, &zeros)
 	if err != nil || zeros == 0 {
 		return taken, err

@@ -163,4 +163,16 @@ func (b *bundle) recountJobs(t testing.TB) {
 	for _, w := range wrong {
 		t.Errorf("differs from a recount: %v", w)
 	}
+	byType := get[int](t, b, `
+		SELECT count(*)
+		FROM redrive.type_counts a
+		FULL JOIN (
+			SELECT environment, job_type, category, status, count(*) AS n
+			FROM redrive.dead_jobs
+			GROUP BY environment, job_type, category, status) r
+		USING (environment, job_type, category, status)
+		WHERE coalesce(a.n, 0) <> coalesce(r.n, 0)`)
+	if byType != 0 {
+		t.Errorf("%d counts by type differ from a recount", byType)
+	}
 }

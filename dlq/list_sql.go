@@ -159,9 +159,13 @@ func listTotal(ctx context.Context, db DB, q ListQuery, scope string, scopeArgs 
 	where, args := q.Filter.Where("d", q.Now)
 	maps.Copy(args, scopeArgs)
 	if q.Filter.Counted() {
+		counts := "redrive.type_counts"
+		if q.Filter.ByFingerprint() {
+			counts = "redrive.counts"
+		}
 		err = db.QueryRow(ctx, `
 			SELECT greatest(coalesce(sum(d.n), 0), 0)::bigint
-			FROM redrive.counts d
+			FROM `+counts+` d
 			WHERE `+where+`
 			  AND `+scope, args).Scan(&t.N)
 		if err != nil {

@@ -34,7 +34,7 @@ func (r *overviewReader) one(sql string, to ...any) {
 func (r *overviewReader) queueOpen() {
 	r.one(`
 		SELECT greatest(coalesce(sum(d.n) FILTER (WHERE d.status = 'open'), 0), 0)::bigint
-		FROM redrive.counts d
+		FROM redrive.type_counts d
 		WHERE `+r.where, &r.o.Open)
 	r.one(`SELECT NOT EXISTS (SELECT FROM redrive.dead_jobs)`, &r.o.Empty)
 	r.one(`
@@ -150,7 +150,7 @@ func (r *overviewReader) readTypes(ctx context.Context, db DB) error {
 	rows, err := db.Query(ctx, `
 		SELECT t.job_type, t.open, coalesce(o.died_at, @now) AS oldest, NULL::bigint[] AS daily
 		FROM (SELECT d.job_type, sum(d.n)::bigint AS open
-		      FROM redrive.counts d
+		      FROM redrive.type_counts d
 		      WHERE d.status = 'open' AND `+r.where+`
 		      GROUP BY d.job_type
 		      HAVING sum(d.n) > 0

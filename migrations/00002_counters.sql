@@ -12,6 +12,17 @@ CREATE TABLE redrive.counters (
     PRIMARY KEY (environment, job_type, category, status, fingerprint)
 ) WITH (fillfactor = 50);
 
+-- The same without fingerprints: what every page asks for stays small however
+-- many groups there are.
+CREATE TABLE redrive.type_counters (
+    environment  text NOT NULL,
+    job_type     text NOT NULL,
+    category     text NOT NULL,
+    status       text NOT NULL,
+    n            bigint NOT NULL,
+    PRIMARY KEY (environment, job_type, category, status)
+) WITH (fillfactor = 50);
+
 CREATE TABLE redrive.counter_deltas (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     environment  text NOT NULL,
@@ -121,6 +132,13 @@ CREATE VIEW redrive.counts AS
           UNION ALL
           SELECT environment, job_type, category, status, fingerprint, n FROM redrive.counter_deltas) c
     GROUP BY environment, job_type, category, status, fingerprint;
+
+CREATE VIEW redrive.type_counts AS
+    SELECT environment, job_type, category, status, sum(n) AS n
+    FROM (SELECT environment, job_type, category, status, n FROM redrive.type_counters
+          UNION ALL
+          SELECT environment, job_type, category, status, n FROM redrive.counter_deltas) c
+    GROUP BY environment, job_type, category, status;
 
 CREATE VIEW redrive.deaths_per_hour AS
     SELECT environment, hour, job_type, category, sum(n) AS n

@@ -17,21 +17,30 @@ import (
 // returns nil when they are disabled or gone.
 func (s *Service) Person(ctx context.Context, x *Session) (*Principal, error) {
 	p := &Principal{UserID: x.UserID, AuthenticatedAt: x.AuthenticatedAt, SessionID: x.ID}
-	err := s.pool.QueryRow(ctx, `
-		SELECT email, name
-		FROM redrive.users
-		WHERE id = $1 AND disabled_at IS NULL`, x.UserID).Scan(&p.Email, &p.Name)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
+	// One round trip: this runs for every request.
+	rows, err := s.pool.Query(ctx, `
+		SELECT u.email, u.name, coalesce(g.role, ''), coalesce(g.environment, ''), coalesce(g.job_type, '')
+		FROM redrive.users u
+		LEFT JOIN redrive.grants g ON g.user_id = u.id
+		WHERE u.id = $1 AND u.disabled_at IS NULL
+		ORDER BY g.role, g.environment, g.job_type`, x.UserID)
 	if err != nil {
 		return nil, fmt.Errorf("rbac: load person: %w", err)
 	}
-	grants, err := grantsOf(ctx, s.pool, []int64{p.UserID})
+	var g Grant
+	found := false
+	_, err = pgx.ForEachRow(rows, []any{&p.Email, &p.Name, &g.Role, &g.Environment, &g.JobType}, func() error {
+		if found = true; g.Role != "" {
+			p.Grants = append(p.Grants, g)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rbac: load person: %w", err)
 	}
-	p.Grants = grants[p.UserID]
+	if !found {
+		return nil, nil
+	}
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"compress/gzip"
 	"context"
 	"net/http"
 	"strings"
@@ -18,7 +19,7 @@ import (
 func (s *Server) guard(r Route) echo.HandlerFunc {
 	handle := r.Handle
 	if !r.Stream && r.Audience != Probe {
-		handle = middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 1024})(handle)
+		handle = middleware.GzipWithConfig(middleware.GzipConfig{Level: gzip.BestSpeed, MinLength: 1024})(handle)
 	}
 	timeout := r.Timeout
 	if timeout == 0 {

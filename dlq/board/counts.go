@@ -16,7 +16,7 @@ func Open(ctx context.Context, db dlq.DB, p *rbac.Principal, environment string)
 	}
 	err = db.QueryRow(ctx, `
 		SELECT greatest(coalesce(sum(d.n), 0), 0)::bigint
-		FROM redrive.counts d
+		FROM redrive.type_counts d
 		WHERE d.status = 'open'
 		  AND `+where, args).Scan(&n)
 	if err != nil {
@@ -43,7 +43,7 @@ func Types(ctx context.Context, db dlq.DB, p *rbac.Principal, environment string
 		SELECT d.job_type, d.environment,
 		       greatest(coalesce(sum(d.n) FILTER (WHERE d.status = 'open'), 0), 0)::bigint AS open,
 		       sum(d.n)::bigint AS total
-		FROM redrive.counts d
+		FROM redrive.type_counts d
 		WHERE `+where+`
 		GROUP BY d.job_type, d.environment
 		HAVING sum(d.n) > 0

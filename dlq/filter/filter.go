@@ -147,6 +147,12 @@ func (f Filter) Counted() bool {
 	return true
 }
 
+// ByFingerprint reports whether the filter looks at fingerprints: the small
+// counters know nothing of those.
+func (f Filter) ByFingerprint() bool {
+	return len(f.Fingerprints) > 0 || len(f.Not.Fingerprints) > 0
+}
+
 // normal returns the filter with sorted, distinct values and times in UTC, in
 // lists of its own.
 func (f Filter) normal() Filter {
