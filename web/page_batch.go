@@ -67,10 +67,9 @@ func (s *Server) batchProps(c echo.Context, b board.Batch) (batches.Props, error
 		return props, err
 	}
 	props.Trail = entries(trail.Records)
-	if props.Page, err = s.page(c, batchTitle(b), layout.SectionBatches); err != nil {
+	if props.Page, err = s.pageIn(c, batchTitle(b), layout.SectionBatches, b.Environment, route.Batches); err != nil {
 		return props, err
 	}
-	props.Page.Environment = b.Environment
 	if b.FinishedAt == nil {
 		props.Page.Live = route.BatchLive(props.ID)
 	}

@@ -45,10 +45,10 @@ func (s *Server) jobPage(c echo.Context) error {
 	if props.Payload, err = s.jobPayloadProps(c, p, d, view); err != nil {
 		return err
 	}
-	if props.Page, err = s.page(c, jobTitle(d.Job), layout.SectionJobs); err != nil {
+	if props.Page, err = s.pageIn(c, jobTitle(d.Job), layout.SectionJobs, d.Job.Environment, route.Jobs); err != nil {
 		return err
 	}
-	props.Page.Environment, props.Page.Live = d.Job.Environment, route.JobEvents(props.ID)
+	props.Page.Live = route.JobEvents(props.ID)
 	return s.render(c, http.StatusOK, job.Detail(props))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/views/component"
+	"github.com/redrive-dlq/redrive/views/layout"
 	"github.com/redrive-dlq/redrive/views/route"
 )
 
@@ -87,6 +88,19 @@ func jobsTitle(f filter.Filter, total dlq.ListTotal) string {
 		title += ", " + component.Cut(f.Environments[0], 40)
 	}
 	return title
+}
+
+// pageIn is the frame of a page about one thing, in the environment where that
+// lives: another environment has its list and not this thing.
+func (s *Server) pageIn(c echo.Context, title string, section layout.Section, environment, list string) (layout.Page, error) {
+	page, err := s.page(c, title, section)
+	if err != nil {
+		return page, err
+	}
+	page.Environment = environment
+	page.Environments = layout.EnvironmentLinks(&url.URL{Path: list}, s.config.Environments, environment)
+	page.OpenJobs, err = s.config.OpenJobs(c.Request().Context(), s.principal(c), environment)
+	return page, err
 }
 
 // environmentTitle ends a title with the chosen environment, if there is one.
