@@ -17,7 +17,9 @@ func TriageCan(j TriageJob, name string) error {
 	case "reopen":
 		from = reopenable
 	case "settle":
-		if j.Effect != "unknown" || !slices.Contains(unsettled, j.Status) {
+		// An effect that the row doesn't know of may be begun in the ledger, by
+		// another job of its key; the settling itself looks there.
+		if j.Effect == "done" || !slices.Contains(unsettled, j.Status) {
 			return problem.New(problem.Conflict, "The effect of this job isn't unknown (status %s, effect %s), so there is nothing to settle.", j.Status, j.Effect)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq/problem"
+	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -59,7 +60,11 @@ func Settle(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, deadJobI
 		if job.Key != key.Key || job.Scope != key.Scope {
 			return problem.New(problem.Conflict, "The job changed while you settled its effect. Reload the page.")
 		}
-		if job.Effect != "unknown" || (job.Status != "open" && job.Status != "snoozed") {
+		unknown, err := Unsettled(ctx, tx, key, job.Effect)
+		if err != nil {
+			return err
+		}
+		if !unknown || (job.Status != "open" && job.Status != "snoozed") {
 			return problem.New(problem.Conflict, "The effect of this job isn't unknown any more (status %s, effect %s). Reload the page.", job.Status, job.Effect)
 		}
 		if err := noReplay(ctx, tx, key); err != nil {
@@ -73,7 +78,8 @@ func Settle(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, deadJobI
 }
 
 func (s *Settlement) check() error {
-	s.Reason, s.EffectID = strings.TrimSpace(s.Reason), strings.TrimSpace(s.EffectID)
+	// What people type is kept in the audit log, which never forgets.
+	s.Reason, s.EffectID = redact.Readable(strings.TrimSpace(s.Reason)), strings.TrimSpace(s.EffectID)
 	switch {
 	case len(s.Reason) < 3 || len(s.Reason) > 2000 || strings.ContainsRune(s.Reason, 0):
 		return problem.At(problem.Invalid, "reason", "Say how you know, in 3 to 2,000 characters.")
@@ -98,6 +104,16 @@ func readSettled(ctx context.Context, db DB, id int64, lock string) (j settled, 
 		return j, fmt.Errorf("ledger: read job: %w", err)
 	}
 	return j, nil
+}
+
+// Unsettled reports whether nobody knows how the effect ended: the job's row
+// says so, or the ledger has it begun without end, by another job of its key.
+func Unsettled(ctx context.Context, db DB, k Key, effect string) (bool, error) {
+	if effect == "unknown" {
+		return true, nil
+	}
+	row, ok, err := Of(ctx, db, k)
+	return ok && row.State == "begun" && effect != "done", err
 }
 
 // noReplay refuses to settle a key that a replay under way may be changing.

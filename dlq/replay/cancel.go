@@ -12,6 +12,7 @@ import (
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq/ledger"
 	"github.com/redrive-dlq/redrive/dlq/problem"
+	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -19,7 +20,7 @@ import (
 // Errors: NotFound, Forbidden, Invalid (the reason), Conflict when it has left
 // or ended.
 func (s *Service) CancelOne(ctx context.Context, p *rbac.Principal, replayID int64, reason string) error {
-	reason = strings.TrimSpace(reason)
+	reason = redact.Readable(strings.TrimSpace(reason))
 	if len(reason) < 3 || len(reason) > 2000 || strings.ContainsRune(reason, 0) {
 		return problem.At(problem.Invalid, "reason", "Give a reason of 3 to 2,000 characters.")
 	}

@@ -560,3 +560,22 @@ func TestBatchEndsWhenItsKeyIsDoneElsewhere(t *testing.T) {
 		t.Fatal("released a key that is done")
 	}
 }
+
+func TestBegunByAnotherJobOfTheKeyCanBeSettled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.job(t, jobOpts{id: "1", key: "k"})
+	if _, err := ledger.Begin(t.Context(), b.pool, ledger.Key{Environment: "production", Scope: "welcome", Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := b.svc.Judge(t.Context(), b.oncall, id)
+	if err != nil || v.Code != replay.EffectUnknown {
+		t.Fatal(v.Code, err)
+	}
+	if err := ledger.Settle(t.Context(), b.pool, b.oncall, id, ledger.Settlement{Reason: "the provider has nothing"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.order(id); err != nil {
+		t.Fatalf("after it was settled: %v", err)
+	}
+}
