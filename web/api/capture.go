@@ -21,6 +21,9 @@ const (
 	// maxDocuments bounds the answers that are kept for one request.
 	maxDocuments   = 100_000
 	captureTimeout = 5 * time.Minute
+	// streamTimeout ends the reading of a slow request, with time left to store
+	// what came.
+	streamTimeout  = captureTimeout - 30*time.Second
 	chunkDocuments = 100
 	chunkBytes     = 32 << 20
 )
@@ -90,7 +93,7 @@ func (a *API) captureOne(c echo.Context) error {
 func (a *API) captureMany(c echo.Context) error {
 	p := web.Principal(c)
 	// The server's read timeout is meant for small requests.
-	_ = http.NewResponseController(c.Response().Writer).SetReadDeadline(time.Now().Add(captureTimeout))
+	_ = http.NewResponseController(c.Response().Writer).SetReadDeadline(time.Now().Add(streamTimeout))
 	var answers []answer
 	var docs []*dlq.Document
 	var at []int // index of each of docs

@@ -91,6 +91,20 @@ func setup(t testing.TB) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.serve(t)
+	return b
+}
+
+// setupOn is another process on the same store.
+func setupOn(t testing.TB, other *bundle) *bundle {
+	t.Helper()
+	b := &bundle{pool: other.pool, people: rbac.New(other.pool, nil, rbac.NewHasher(2))}
+	b.serve(t)
+	return b
+}
+
+func (b *bundle) serve(t testing.TB) {
+	t.Helper()
 	cat, err := jobtype.Load(fstest.MapFS{"types.yaml": {Data: []byte(catalogue)}}, "types.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +122,6 @@ func setup(t testing.TB) *bundle {
 	s := httptest.NewServer(b.server)
 	t.Cleanup(s.Close)
 	b.url = s.URL
-	return b
 }
 
 // token mints one for the demo's administrator.
