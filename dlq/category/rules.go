@@ -29,6 +29,7 @@ var rules = []rule{
 	{Transient, "unavailable", []string{"unavailable", "temporarily", "bad gateway", "internal server error", "overloaded", "no disponible", "try again later", "service away"}},
 	{Transient, "database", []string{"deadlock", "could not serialize", "40001", "40p01", "lock timeout", "55p03", "too many connections", "53300", "57p01", "57p03", "starting up", "database is locked"}},
 	{MissingState, "missing_record", []string{"record not found", "recordnotfound", "no rows", "norows", "not found", "notfound", "not_found", "does not exist", "doesn't exist", "doesnotexist", "no longer exists", "no such", "nosuchkey", "was deleted", "has been deleted", "foreign key", "23503", "missing record", "no existe", "no encontrado"}},
+	{Unknown, "program_fault", []string{"index out of range", "slice bounds out of range", "nil pointer", "nil map", "null pointer", "nullpointerexception", "index out of bounds", "division by zero", "divide by zero"}},
 	{InvalidInput, "invalid_recipient", []string{"invalid recipient", "invalid_recipient", "invalid email", "invalid e-mail", "invalid address", "email inválido", "receptor inválido"}},
 	{InvalidInput, "missing_field", []string{"missing required", "required field", "is required", "missing field", "must not be null", "can't be blank", "not-null", "23502", "campo requerido"}},
 	{InvalidInput, "schema", []string{"schema", "does not match pattern", "additional propert", "unknown field"}},

@@ -27,6 +27,8 @@ func TestFold(t *testing.T) {
 		{"can't find user's file 'a b'", "can't find user's file ‹text›"},
 		{"invalid recipient: alex@@example.com", "invalid recipient: ‹email›"},
 		{"invalid recipient: lena.hofer@example.com.", "invalid recipient: ‹email›."},
+		{"invalid recipient: dana@example..com", "invalid recipient: ‹email›"},
+		{"invalid recipient: d•••@example..org now", "invalid recipient: ‹email› now"},
 		{"provider answered 503 for order 503", "provider answered 503 for order ‹n›"},
 		{"dial tcp 127.0.0.1:5432: refused", "dial tcp ‹id›: refused"},
 		{"at 2026-03-15T01:00:00.123Z late", "at ‹time› late"},

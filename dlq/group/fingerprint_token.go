@@ -25,7 +25,13 @@ func wordEnd(in string, i int) int {
 			end++
 			continue
 		}
-		if strings.IndexByte("-.:+@%", c) < 0 || end+1 >= len(in) || !wordByte(in[end+1]) && in[end+1] != '@' {
+		if strings.IndexByte("-.:+@%", c) < 0 || end+1 >= len(in) {
+			break
+		}
+		next := in[end+1]
+		// name@example..com: a broken address is the typical subject of the error.
+		dots := c == '.' && next == '.' && strings.IndexByte(in[i:end], '@') >= 0
+		if !wordByte(next) && next != '@' && !dots {
 			break
 		}
 		end++
