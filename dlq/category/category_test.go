@@ -15,7 +15,7 @@ func TestClassify(t *testing.T) {
 		want           category.Category
 		code           string
 	}{
-		{"panic", "index out of range [3] with length 3", category.Unknown, "program_fault"},
+		{"panic", "index out of range [3] with length 3", category.Unknown, ""},
 		{"RangeError", "quantity is out of range", category.InvalidInput, "validation"},
 		{"HTTP 500", "GET https://api.example.test/v1/people?page=2 -> 500", category.Transient, "http_500"},
 		{"HttpError", "provider answered 503 Service Unavailable", category.Transient, "http_503"},
