@@ -44,6 +44,7 @@ test: static
 	else echo "race detector: not run, it needs a C compiler"; fi
 
 check: static
+	go mod tidy -diff
 	scripts/check-generated
 	scripts/check-format
 	go vet -buildvcs=false ./...
