@@ -84,7 +84,6 @@ func (q Query) add(w *where) {
 
 // hash identifies the query: a cursor of one is refused by another.
 func (q Query) hash() [8]byte {
-	q.Cursor, q.Limit = "", 0
 	q.From, q.To = q.From.UTC(), q.To.UTC()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{q.Actor, q.Action, q.ObjectKind, q.ObjectID, q.Environment, q.DeadJob, q.Batch, q.From.String(), q.To.String()}))
 	return [8]byte(sum[:8])
