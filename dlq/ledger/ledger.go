@@ -154,3 +154,29 @@ func TryLock(ctx context.Context, tx pgx.Tx, k Key) (bool, error) {
 	}
 	return free, nil
 }
+
+// GiveWay makes the transaction give up a lock that it can't have within half
+// a second. A caller's open transaction may hold a job's row and then ask for
+// its key, which we hold: ours ends then, before PostgreSQL looks for a
+// deadlock and ends the caller's.
+func GiveWay(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`); err != nil {
+		return fmt.Errorf("ledger: give way: %w", err)
+	}
+	return nil
+}
+
+// IsBusy reports whether a transaction gave way.
+func IsBusy(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
+}
+
+// Busy turns the error of a transaction that gave way into one that says so;
+// any other error stays as it is.
+func Busy(err error) error {
+	if IsBusy(err) {
+		return problem.Wrap(err, problem.Conflict, "A worker is writing to this job or key right now. Nothing was changed; try again in a moment.")
+	}
+	return err
+}

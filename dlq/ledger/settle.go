@@ -48,7 +48,10 @@ func Settle(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, deadJobI
 	if err := p.Require(job.Environment, job.JobType, rbac.SettleEffect); err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return Busy(pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if err := GiveWay(ctx, tx); err != nil {
+			return err
+		}
 		key := Key{job.Environment, job.Scope, job.Key}
 		if err := Lock(ctx, tx, key); err != nil {
 			return err
@@ -74,7 +77,7 @@ func Settle(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, deadJobI
 			return err
 		}
 		return s.write(ctx, tx, p.Email, deadJobID, key)
-	})
+	}))
 }
 
 func (s *Settlement) check() error {

@@ -39,7 +39,10 @@ func (s *Service) CancelOne(ctx context.Context, p *rbac.Principal, replayID int
 	if err := p.Require(k.Environment, jobType, Needs(t)); err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+	return ledger.Busy(pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		if err := ledger.GiveWay(ctx, tx); err != nil {
+			return err
+		}
 		if err := ledger.Lock(ctx, tx, k); err != nil {
 			return err
 		}
@@ -61,5 +64,5 @@ func (s *Service) CancelOne(ctx context.Context, p *rbac.Principal, replayID int
 			return err
 		}
 		return s.finish(ctx, tx, it, End{Outcome: Cancelled, Code: "cancelled", Detail: "cancelled by " + p.Email + " before it left"})
-	})
+	}))
 }

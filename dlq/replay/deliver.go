@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redrive-dlq/redrive/dlq/ledger"
+	"github.com/redrive-dlq/redrive/dlq/problem"
 )
 
 // Undelivered returns a released replay that its target doesn't hold yet, with
@@ -72,12 +73,16 @@ func (s *Service) undelivered(ctx context.Context, tx pgx.Tx, replayID int64) (i
 	if err != nil {
 		return it, nil, false, fmt.Errorf("replay: deliver: %w", err)
 	}
+	if err := ledger.GiveWay(ctx, tx); err != nil {
+		return it, nil, false, err
+	}
 	if err := ledger.Lock(ctx, tx, k); err != nil {
 		return it, nil, false, err
 	}
 	items, err := s.items(ctx, tx, `
 		WHERE r.id = @id AND r.state = 'released' AND r.delivered_at IS NULL AND b.state = 'running'
-		FOR UPDATE OF r`, pgx.NamedArgs{"id": replayID})
+		  AND r.deadline_at > @now
+		FOR UPDATE OF r`, pgx.NamedArgs{"id": replayID, "now": s.now()})
 	if err != nil || len(items) == 0 {
 		return it, nil, false, err
 	}
@@ -91,10 +96,16 @@ func (s *Service) undelivered(ctx context.Context, tx pgx.Tx, replayID int64) (i
 			Detail: "the effect of this key was done before it was delivered"})
 	}
 	j, err := readJob(ctx, tx, it.DeadJobID, "")
+	if problem.Is(err, problem.NotFound) {
+		return it, nil, false, s.end(ctx, tx, it, jobGone)
+	}
 	if err != nil {
 		return it, nil, false, err
 	}
 	it.SourceRef, it.AttemptCount, it.Queue = j.SourceRef, j.AttemptCount, j.Queue
 	payload, err = s.Payload(ctx, tx, it.DeadJobID, it.PayloadVersion)
+	if errors.Is(err, errNoPayload) {
+		return it, nil, false, s.end(ctx, tx, it, payloadGone)
+	}
 	return it, payload, err == nil, err
 }

@@ -63,6 +63,9 @@ func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered,
 	}
 	var out Ordered
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		if err := ledger.GiveWay(ctx, tx); err != nil {
+			return err
+		}
 		if err := ledger.Lock(ctx, tx, seen.key()); err != nil {
 			return err
 		}
@@ -86,7 +89,10 @@ func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered,
 	if isUnique(err) {
 		return Ordered{}, problem.Wrap(err, problem.Conflict, "Not replayed: another replay of this job or key is under way.")
 	}
-	return out, err
+	if err != nil {
+		return Ordered{}, ledger.Busy(err)
+	}
+	return out, nil
 }
 
 func (s *Service) checkOrder(o *Order) error {

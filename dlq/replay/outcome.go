@@ -41,10 +41,8 @@ type Failure struct {
 func (s *Service) Record(ctx context.Context, replayID int64, e End) (bool, error) {
 	var first bool
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		// A caller's open transaction may hold the job's row and then ask for the
-		// key. This side gives up first, before PostgreSQL looks for a deadlock;
-		// outcomes are asked for again.
-		_, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`)
+		// Outcomes are asked for again.
+		err := ledger.GiveWay(ctx, tx)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redrive-dlq/redrive/dlq/ledger"
+	"github.com/redrive-dlq/redrive/dlq/problem"
 )
 
 const (
@@ -40,10 +41,16 @@ func (s *Service) RunRelease(ctx context.Context) error {
 // ReleaseDue releases what is due now and returns how many replays left.
 func (s *Service) ReleaseDue(ctx context.Context) (int, error) {
 	type bucket struct{ environment, jobType string }
+	// One probe of an index for each type, however many wait.
 	rows, err := s.Pool.Query(ctx, `
-		SELECT DISTINCT environment, job_type
-		FROM redrive.replays
-		WHERE state IN ('ready', 'pending') AND due_at <= $1`, s.now())
+		SELECT b.environment, b.job_type
+		FROM redrive.release_buckets b
+		WHERE EXISTS (
+			SELECT FROM redrive.replays r
+			WHERE r.environment = b.environment AND r.job_type = b.job_type AND r.state = 'ready' AND r.due_at <= $1)
+		   OR EXISTS (
+			SELECT FROM redrive.replays r
+			WHERE r.environment = b.environment AND r.job_type = b.job_type AND r.state = 'pending' AND r.due_at <= $1)`, s.now())
 	if err != nil {
 		return 0, fmt.Errorf("replay: due buckets: %w", err)
 	}
@@ -84,6 +91,10 @@ func (s *Service) releaseBucket(ctx context.Context, environment, jobType string
 		if err != nil {
 			return fmt.Errorf("replay: lock bucket: %w", err)
 		}
+		// A target's row may be held by a worker who then asks for our key.
+		if err := ledger.GiveWay(ctx, tx); err != nil {
+			return err
+		}
 		if err := s.promote(ctx, tx, environment, jobType); err != nil {
 			return err
 		}
@@ -93,13 +104,19 @@ func (s *Service) releaseBucket(ctx context.Context, environment, jobType string
 		}
 		for _, it := range items {
 			left, err := s.releaseOne(ctx, tx, it)
-			if err != nil {
-				// One item's fault harms only itself: its savepoint is gone, it stays ready.
-				s.log().WarnContext(ctx, "replay not released, it stays ready", "replay", it.ReplayID, "error", err)
-				continue
-			}
-			if left {
+			switch {
+			case errors.Is(err, errBusy) || ledger.IsBusy(err):
+				err = s.postpone(ctx, tx, it, busyPause)
+			case err != nil:
+				// One item's fault harms only itself: its savepoint is gone, it stays
+				// ready, and it leaves its place to those behind it.
+				s.log().WarnContext(ctx, "replay not released, it is tried again later", "replay", it.ReplayID, "error", err)
+				err = s.postpone(ctx, tx, it, faultPause)
+			case left:
 				released++
+			}
+			if err != nil {
+				return err
 			}
 		}
 		return nil
@@ -157,15 +174,28 @@ func (s *Service) releaseOne(ctx context.Context, tx pgx.Tx, it Item) (left bool
 	err = pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
 		left = false
 		free, err := ledger.TryLock(ctx, sp, it.Key)
-		if err != nil || !free {
+		if err != nil {
 			return err
 		}
+		if !free {
+			return errBusy
+		}
 		j, err := readJob(ctx, sp, it.DeadJobID, "FOR UPDATE SKIP LOCKED")
+		if problem.Is(err, problem.NotFound) {
+			return s.lockedOrGone(ctx, sp, it)
+		}
 		if err != nil {
 			return err
 		}
 		if end := s.stillDue(ctx, sp, it, j); end != nil {
 			return s.end(ctx, sp, it, *end)
+		}
+		kept, err := hasPayload(ctx, sp, it)
+		if err != nil {
+			return err
+		}
+		if !kept {
+			return s.end(ctx, sp, it, payloadGone)
 		}
 		it.SourceRef, it.AttemptCount, it.Queue = j.SourceRef, j.AttemptCount, j.Queue
 		to, ok := s.Targets[it.TargetKind]
@@ -218,7 +248,10 @@ func (s *Service) markReleased(ctx context.Context, tx pgx.Tx, it Item, out Rele
 	}
 	_, err := tx.Exec(ctx, `
 		UPDATE redrive.replays
-		SET state = 'released', released_at = $2, delivered_at = $3, deadline_at = $4, target_ref = $5
+		SET state = 'released', released_at = $2, delivered_at = $3, deadline_at = $4, target_ref = $5,
+		    ledger_begins = coalesce((
+				SELECT l.begins FROM redrive.ledger l
+				WHERE l.environment = replays.environment AND l.scope = key_scope AND l.key = idempotency_key), 0)
 		WHERE id = $1`, it.ReplayID, now, delivered, now.Add(it.Target.OutcomeWithin), out.Ref)
 	if err != nil {
 		return fmt.Errorf("replay: mark released: %w", err)

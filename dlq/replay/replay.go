@@ -51,6 +51,8 @@ type Item struct {
 	TargetRef      json.RawMessage // as the release wrote it
 	ReleasedAt     time.Time
 	Delivered      bool // the target is known to hold it
+
+	ledgerBegins int // how often its effect had been begun when it left
 }
 
 // Refusal says why a target didn't take a replay: nothing has left.

@@ -142,9 +142,15 @@ func (s *Service) judgeEffect(ctx context.Context, tx pgx.Tx, j job, t *jobtype.
 	var other int64
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(min(id), 0)
-		FROM redrive.replays
-		WHERE environment = $1 AND key_scope = $2 AND idempotency_key = $3 AND idempotency_key <> ''
-		  AND state IN ('pending', 'ready', 'released')`, j.Environment, j.KeyScope, j.IdempotencyKey).Scan(&other)
+		FROM (SELECT id
+		      FROM redrive.replays
+		      WHERE environment = $1 AND key_scope = $2 AND idempotency_key = $3 AND idempotency_key <> ''
+		        AND state IN ('pending', 'ready')
+		      UNION ALL
+		      SELECT id
+		      FROM redrive.replays
+		      WHERE environment = $1 AND key_scope = $2 AND idempotency_key = $3 AND idempotency_key <> ''
+		        AND state IN ('ready', 'released')) r -- each part has an index of its own`, j.Environment, j.KeyScope, j.IdempotencyKey).Scan(&other)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("replay: key in flight: %w", err)
 	}

@@ -479,3 +479,41 @@ func TestAnotherDatabaseReleasesOnce(t *testing.T) {
 		t.Fatal(outcome, code)
 	}
 }
+
+// TestReleaseGivesWayToAWorker: a worker's transaction holds its River row and
+// then asks for the key that the release holds.
+func TestReleaseGivesWayToAWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t, true)
+	id, job := b.dead(t, rowOpts{})
+	o, err := b.svc.One(t.Context(), b.oncall, replay.Order{DeadJobID: job, Generation: 1, PayloadVersion: 1, Reason: "the test says so"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := b.app.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = worker.Rollback(context.Background()) }()
+	if _, err := worker.Exec(t.Context(), `UPDATE app.river_job SET priority = 2 WHERE id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := b.svc.ReleaseDue(context.Background()); done <- err }()
+	time.Sleep(100 * time.Millisecond)
+	if err := ledger.Finish(t.Context(), worker, ledger.Key{Environment: "production", Scope: "mail", Key: "key-" + fmt.Sprint(id)}, nil); err != nil {
+		t.Fatalf("the worker lost: %v", err)
+	}
+	if err := worker.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.svc.ReleaseDue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, outcome, code := b.end(t, o.ReplayID); outcome != replay.AlreadyDone || b.row(t, id).State != "discarded" {
+		t.Fatal(outcome, code, b.row(t, id))
+	}
+}
