@@ -99,6 +99,15 @@ const (
 	effectIDOf = `CASE WHEN u.effect <> '' THEN u.effect_id
 		WHEN l.state = 'done' THEN l.effect_id
 		ELSE '' END`
+	// effectKept: an effect that may have happened before is still unknown after
+	// a death that is clear by itself, unless the worker says otherwise, or the
+	// ledger does: with a row that isn't older than a replay whose end is unknown.
+	effectKept = `CASE WHEN u.effect = 'none' AND d.effect = 'unknown' AND NOT u.effect_told
+			AND d.key_scope = u.key_scope AND d.idempotency_key = u.idempotency_key
+			AND (u.ledger_state IS DISTINCT FROM 'failed' OR EXISTS (
+				SELECT FROM redrive.replays r
+				WHERE r.dead_job_id = d.id AND r.released_at IS NOT NULL AND r.ledger_begins >= u.ledger_begins))
+		THEN 'unknown' ELSE u.effect END`
 )
 
 // insertJobs inserts the jobs that aren't known yet, in the order of their

@@ -65,7 +65,7 @@ func queueUpdates(batch *pgx.Batch, rows []*death, now time.Time) {
 		SET generation = n.generation, job_type = u.job_type, queue = u.queue, tenant = u.tenant, entity = u.entity,
 		    event = u.event, destination = u.destination, key_scope = u.key_scope, idempotency_key = u.idempotency_key,
 		    status = 'open', snoozed_until = NULL, settled_reason = '', settled_ref = '', settled_by = '', settled_at = NULL,
-		    fix_kind = '', fix_ref = '', effect = u.effect, effect_id = u.effect_id,
+		    fix_kind = '', fix_ref = '', effect = `+effectKept+`, effect_id = u.effect_id,
 		    category = u.category, category_by = u.category_by, reason_code = u.reason_code, reason_text = u.reason_text,
 		    gave_up = u.gave_up, error_class = u.error_class, error_message = u.error_message, status_code = u.status_code,
 		    fingerprint = u.fingerprint, attempt_count = u.attempt_count, max_attempts = u.max_attempts,
@@ -76,7 +76,8 @@ func queueUpdates(batch *pgx.Batch, rows []*death, now time.Time) {
 		    last_death_at = coalesce(u.last_death_at, d.last_death_at), updated_at = @now, source_ref = u.source_ref::jsonb
 		FROM (
 			SELECT u.position, u.job_type, u.queue, u.tenant, u.entity, u.event, u.destination, u.key_scope, u.idempotency_key,
-			       `+effectOf+` AS effect, `+effectIDOf+` AS effect_id, u.category, u.category_by, u.reason_code, u.reason_text,
+			       `+effectOf+` AS effect, `+effectIDOf+` AS effect_id, u.effect <> '' AS effect_told,
+			       l.state AS ledger_state, l.begins AS ledger_begins, u.category, u.category_by, u.reason_code, u.reason_text,
 			       u.gave_up, u.error_class, u.error_message, u.status_code, u.fingerprint, u.attempt_count, u.max_attempts,
 			       u.worker_version, u.schema_version, u.payload_version, u.payload_size, u.payload_kind, u.enqueued_at,
 			       u.first_failed_at, u.died_at, u.died_at_note, u.last_death_at, u.source_ref

@@ -89,12 +89,13 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 	}
 	switch row.State {
 	case "done":
-		if e.Outcome == Succeeded || e.Outcome == AlreadyDone {
+		// It was done after the release: a key that is done doesn't leave.
+		switch e.Outcome {
+		case Succeeded, AlreadyDone:
 			e.EffectID = row.EffectID
-			if row.FinishedAt != nil && row.FinishedAt.Before(it.ReleasedAt) {
-				e.Outcome, e.Detail = AlreadyDone, "the worker found the effect in place"
-			}
-		} else {
+		case Skipped, Cancelled: // it never ran
+			e = End{Outcome: AlreadyDone, Code: KeyDone, EffectID: row.EffectID, Detail: "the effect was done elsewhere, and this replay never ran: " + e.Detail}
+		default:
 			e = End{Outcome: Succeeded, Code: "ledger_done", EffectID: row.EffectID,
 				Detail: "the ledger says that the effect happened, although the run ended otherwise: " + e.Detail}
 		}
@@ -105,7 +106,8 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 			e.Detail = "the run ended well, but the effect was begun and its end never written"
 		}
 	case "failed":
-		if e.Outcome == Failed {
+		// An older row says nothing of this run.
+		if e.Outcome == Failed && row.Begins > it.ledgerBegins {
 			e.EffectUnknown = false
 		}
 	}
@@ -149,7 +151,7 @@ func (s *Service) finish(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 }
 
 // endJob gives the job its status. A job that died again meanwhile (its source
-// was faster) is one generation further and is left as it is.
+// was faster) is one generation further and keeps its status.
 func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 	status, effect := "open", "" // '' keeps the effect
 	switch e.Outcome {
@@ -161,7 +163,7 @@ func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 	if e.EffectUnknown {
 		effect = "unknown"
 	}
-	_, err := tx.Exec(ctx, `
+	tag, err := tx.Exec(ctx, `
 		UPDATE redrive.dead_jobs
 		SET status = $3, effect = CASE WHEN $4 = '' THEN effect ELSE $4 END,
 		    effect_id = CASE WHEN $5 = '' THEN effect_id ELSE $5 END,
@@ -171,6 +173,16 @@ func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 		it.DeadJobID, it.Generation, status, effect, e.EffectID, "recovered by replay "+strconv.FormatInt(it.ReplayID, 10), s.now())
 	if err != nil {
 		return fmt.Errorf("replay: end job: %w", err)
+	}
+	if tag.RowsAffected() == 0 && effect == "unknown" {
+		// Whatever it died of since: this effect may have happened.
+		_, err := tx.Exec(ctx, `
+			UPDATE redrive.dead_jobs
+			SET effect = 'unknown', updated_at = $4
+			WHERE id = $1 AND key_scope = $2 AND idempotency_key = $3 AND effect = 'none'`, it.DeadJobID, it.Key.Scope, it.Key.Key, s.now())
+		if err != nil {
+			return fmt.Errorf("replay: unknown effect: %w", err)
+		}
 	}
 	if e.Outcome == Failed && e.Failure != nil {
 		return s.recordDeath(ctx, tx, it, *e.Failure)

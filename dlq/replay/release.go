@@ -187,7 +187,11 @@ func (s *Service) releaseOne(ctx context.Context, tx pgx.Tx, it Item) (left bool
 		if err != nil {
 			return err
 		}
-		if end := s.stillDue(ctx, sp, it, j); end != nil {
+		end, err := s.stillDue(ctx, sp, it, j)
+		if err != nil {
+			return err
+		}
+		if end != nil {
 			return s.end(ctx, sp, it, *end)
 		}
 		kept, err := hasPayload(ctx, sp, it)
@@ -216,25 +220,32 @@ func (s *Service) releaseOne(ctx context.Context, tx pgx.Tx, it Item) (left bool
 }
 
 // stillDue is the last check before a replay leaves; nil means go.
-func (s *Service) stillDue(ctx context.Context, tx pgx.Tx, it Item, j job) *End {
+func (s *Service) stillDue(ctx context.Context, tx pgx.Tx, it Item, j job) (*End, error) {
 	if j.Status != "replaying" || j.Generation != it.Generation || j.PayloadVersion != it.PayloadVersion {
-		return &End{Outcome: Skipped, Code: "changed", Detail: "the job changed after it was confirmed"}
+		return &End{Outcome: Skipped, Code: "changed", Detail: "the job changed after it was confirmed"}, nil
 	}
 	row, ok, err := ledger.Of(ctx, tx, it.Key)
 	if err != nil {
-		return &End{Outcome: Skipped, Code: "ledger_unreadable", Detail: "the ledger could not be read"}
+		return nil, err
 	}
 	if ok && row.State == "done" {
-		return &End{Outcome: AlreadyDone, Code: KeyDone, Detail: "the effect of this key is in the ledger", EffectID: row.EffectID}
+		return &End{Outcome: AlreadyDone, Code: KeyDone, Detail: "the effect of this key is in the ledger", EffectID: row.EffectID}, nil
 	}
 	t, known := s.Types().Type(it.JobType)
 	if !known {
-		return &End{Outcome: Skipped, Code: TypeUnknown, Detail: "the type is no longer declared"}
+		return &End{Outcome: Skipped, Code: TypeUnknown, Detail: "the type is no longer declared"}, nil
 	}
-	if ok && row.State == "begun" && !t.Idempotency.ProviderDeduplicates {
-		return &End{Outcome: Skipped, Code: EffectUnknown, Detail: "its effect was begun meanwhile and its end isn't known", EffectUnknown: true}
+	if t.Idempotency.ProviderDeduplicates {
+		return nil, nil
 	}
-	return nil
+	twin, err := unknownTwin(ctx, tx, j)
+	if err != nil {
+		return nil, err
+	}
+	if (ok && row.State == "begun") || j.Effect == "unknown" || twin != 0 {
+		return &End{Outcome: Skipped, Code: EffectUnknown, Detail: "its effect was begun meanwhile and its end isn't known", EffectUnknown: true}, nil
+	}
+	return nil, nil
 }
 
 func (s *Service) markReleased(ctx context.Context, tx pgx.Tx, it Item, out Released) error {
