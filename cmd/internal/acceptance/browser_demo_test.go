@@ -149,6 +149,10 @@ func stopDemo() error {
 			errs = append(errs, fmt.Errorf("the demo did not end cleanly: %w\n%s", err, d.log.tail()))
 		}
 	}
+	// Whatever the tests did, the program itself must not have failed.
+	for _, line := range d.log.faults() {
+		errs = append(errs, errors.New("the demo logged: "+line))
+	}
 	return errors.Join(append(errs, os.RemoveAll(d.dir))...)
 }
 

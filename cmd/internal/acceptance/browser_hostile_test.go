@@ -61,12 +61,8 @@ func TestHostileJobsStayText(t *testing.T) {
 	for i, script := range scripts {
 		ids = append(ids, b.demo.capture(t, hostile(t, i, script)))
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		document, err := os.ReadFile(file)
+	for _, name := range []string{"01-nul-in-error-and-payload", "08-markup-in-every-field", "10-ansi-colours-and-terminal-codes"} {
+		document, err := os.ReadFile(filepath.Join("..", "..", "..", "dlq", "testdata", "cases", name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}

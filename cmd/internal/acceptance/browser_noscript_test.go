@@ -1,13 +1,13 @@
 package acceptance
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/redrive-dlq/redrive/cmd/internal/demo"
 	"github.com/redrive-dlq/redrive/views/route"
 )
 
@@ -23,7 +23,7 @@ func TestWithoutScript(t *testing.T) {
 	if b.read(`document.documentElement.classList.contains("js")`) == "true" {
 		t.Fatal("a script ran")
 	}
-	found := b.demo.find(t, "type:send_invoice,send_welcome_email category:invalid_input status:open env:development,production -key:send_8f3c1a77e2")[0]
+	found := b.demo.find(t, "type:send_welcome_email category:invalid_input status:open env:production -key:"+demo.ArticleSendID)[0]
 	job := route.Job(jobPath(found))
 	b.open(job)
 	b.says("A replay is blocked")
@@ -42,7 +42,7 @@ func TestWithoutScript(t *testing.T) {
 	b.follow(`[data-action="replay"]`)
 	b.fill("#reason", "replayed without scripts")
 	b.follow(`main form button[type=submit]`)
-	for deadline := time.Now().Add(patience); !strings.Contains(b.main(), "Recovered"); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); b.read(recovered) != "true"; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not recovered\n%s", b.here())
 		}

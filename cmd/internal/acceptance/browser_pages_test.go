@@ -98,12 +98,13 @@ func (b *tab) everyPage(role string) []string {
 		return []string{route.Audit, route.Users, route.NewUser, route.Tokens, route.NewToken}
 	}
 	d := b.demo
+	// Jobs that no other test changes.
 	paths := []string{
 		route.Overview, route.Jobs, "/jobs?env=production&category=transient", "/jobs?job=there-is-none",
 		route.Groups, route.Batches, route.Types, route.Sources, route.Targets,
 		route.Account, route.Passphrase,
 	}
-	bad := d.find(b.t, "type:send_welcome_email category:invalid_input status:open")[0]
+	bad := d.find(b.t, "type:import_catalog category:invalid_input status:open")[0]
 	unknown := d.find(b.t, "key:charge:8835:b2")[0]
 	overloaded := d.find(b.t, "type:send_receipt category:transient status:open")[0]
 	paths = append(paths, route.Group(bad.Fingerprint))

@@ -31,7 +31,7 @@ func TestPictures(t *testing.T) {
 	}
 	b := newTab(t)
 	b.demo.find(t, "key:"+demo.ArticleSendID)
-	article := route.Job(jobPath(b.demo.find(t, "env:production key:" + demo.ArticleSendID)[0]))
+	article := route.Job(jobPath(b.demo.find(t, "env:production key:"+demo.ArticleSendID)[0]))
 	b.photograph(folder, route.Login)
 	b.signIn("oncall")
 	for _, path := range append(b.everyPage("oncall"), article) {

@@ -70,9 +70,9 @@ type tab struct {
 	bad  map[string]int // what, and how often; guarded by mu
 }
 
-// recorder tells the console what the content policy refused, from the first
+// watchPolicy tells the console what the content policy refused, from the first
 // moment of a page on, so that nothing is missed between two pages.
-const recorder = `document.addEventListener("securitypolicyviolation", (event) =>
+const watchPolicy = `document.addEventListener("securitypolicyviolation", (event) =>
 	console.error("policy: " + event.effectiveDirective + " " + event.blockedURI + " " + event.sample));`
 
 func newTab(t *testing.T) *tab {
@@ -90,7 +90,7 @@ func newTab(t *testing.T) *tab {
 	if err := chromedp.Listen(ctx, b.note); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: recorder}); err != nil {
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchPolicy}); err != nil {
 		t.Fatal(err)
 	}
 	b.do(chromedp.EmulateViewport(1440, 900))

@@ -33,6 +33,9 @@ func TestWalkOfTheArticle(t *testing.T) {
 	}
 }
 
+// recovered holds on the page of a job that a replay has settled.
+const recovered = `document.querySelector(".page-head").innerText.includes("Recovered")`
+
 func (w walk) run(t *testing.T) {
 	b := newTab(t)
 	b.prefers("light")
@@ -49,8 +52,8 @@ func (w walk) run(t *testing.T) {
 
 	w.correct(b, job)
 	w.replay(b, job)
-	b.wait("the outcome", `document.querySelector("main").innerText.includes("Recovered")`)
-	watcher.wait("the outcome, by itself", `document.querySelector("main").innerText.includes("Recovered")`)
+	b.wait("the outcome", recovered)
+	watcher.wait("the outcome, by itself", recovered)
 	if watcher.read(`window.sameDocument`) != "true" {
 		t.Error("the watcher's page was loaded anew instead of updating by itself")
 	}
@@ -178,7 +181,7 @@ func (w walk) refusedAgain(b *tab, job string) {
 	if got := b.post(job+"/replay", url.Values{"reason": {"once more"}, "when": {"now"}}); got < 400 || got > 499 {
 		b.t.Errorf("a second replay answers %d", got)
 	}
-	status, text := b.demo.call(b.t, "oncall", http.MethodPost, "/dead-"+strings.TrimPrefix(job, "/")+"/replay", []byte(`{"reason":"once more"}`))
+	status, text := b.demo.call(b.t, "oncall", http.MethodPost, "/dead-"+strings.TrimPrefix(job, "/")+"/replay", []byte(`{"reason":"once more","generation":1,"payload_revision":2}`))
 	if status != http.StatusConflict || !strings.Contains(string(text), id) {
 		b.t.Errorf("a second replay by the API answers %d %s", status, text)
 	}
@@ -191,7 +194,11 @@ func (w walk) audited(t *testing.T, job string) {
 	b := newTab(t)
 	b.prefers(w.theme)
 	b.signIn("auditor")
-	b.open(route.AuditWhere(route.ParamObject, demo.ArticleSendID, route.ParamEnvironment, w.environment))
+	pairs := []string{route.ParamEnvironment, w.environment}
+	if w.environment == "production" {
+		pairs = []string{route.ParamObject, demo.ArticleSendID} // an auditor starts from a key
+	}
+	b.open(route.AuditWhere(pairs...))
 	b.says("oncall@demo.test", "customer confirmed the address, in "+w.theme, "replaying the corrected mail, in "+w.theme)
 	if got := b.main(); strings.Contains(got, w.corrected) {
 		t.Error("the audit log shows the whole address")
@@ -202,10 +209,10 @@ func (w walk) audited(t *testing.T, job string) {
 }
 
 // shut: who may only read is offered no action and refused each by its address.
-func (w walk) shut(b *tab, recovered string) {
+func (w walk) shut(b *tab, settled string) {
 	b.t.Helper()
-	open := b.demo.find(b.t, "type:send_receipt status:open env:"+w.environment)[0]
-	for _, job := range []string{recovered, route.Job(jobPath(open))} {
+	open := b.demo.find(b.t, "status:open env:"+w.environment)[0]
+	for _, job := range []string{settled, route.Job(jobPath(open))} {
 		if status := b.open(job); status != 200 {
 			b.t.Fatalf("%s answers %d", job, status)
 		}
