@@ -40,12 +40,18 @@ func endUnknown(doc *Document, d *death) bool {
 	if last == nil {
 		return false
 	}
-	if d.failure.status == 408 || d.failure.status == 504 {
-		return true
-	}
 	texts := []string{last.ErrorClass, last.Message}
 	for _, c := range last.Causes {
 		texts = append(texts, c.ErrorClass, c.Message)
+	}
+	return EndUnknown(d.failure.status, texts...)
+}
+
+// EndUnknown reports whether a failure, by its HTTP status (0 for none) and its
+// texts, leaves open whether its effect happened.
+func EndUnknown(status int, texts ...string) bool {
+	if status == 408 || status == 504 {
+		return true
 	}
 	open := false
 	for _, t := range texts {

@@ -2,9 +2,11 @@ package river
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -85,6 +87,9 @@ func (r *Reader) capture(ctx context.Context, tx pgx.Tx, fresh []death, after ma
 	for _, d := range fresh {
 		doc, err := r.read(d, after)
 		if err == nil {
+			if err := r.ownIdentity(ctx, tx, doc); err != nil {
+				return err
+			}
 			docs, from = append(docs, doc), append(from, d)
 		} else if err := r.quarantine(ctx, tx, d, err); err != nil {
 			return err
@@ -106,6 +111,28 @@ func (r *Reader) capture(ctx context.Context, tx pgx.Tx, fresh []death, after ma
 		}
 	}
 	return source.AddCaptured(ctx, tx, r.id, captured)
+}
+
+// ownIdentity gives a death in a row that a replay made or retried to the job
+// that was replayed, which may have come through another door.
+func (r *Reader) ownIdentity(ctx context.Context, tx pgx.Tx, doc *dlq.Document) error {
+	var ref sourceRef
+	if json.Unmarshal(doc.SourceRef, &ref) != nil {
+		return nil
+	}
+	replayID, err := strconv.ParseInt(ref.Replay, 10, 64)
+	if err != nil {
+		return nil // no replay's
+	}
+	err = tx.QueryRow(ctx, `
+		SELECT source
+		FROM redrive.replays
+		WHERE id = $1 AND environment = $2 AND job_id = $3 AND job_type = $4 AND target_kind = 'river' AND target ->> 'client' = $5`,
+		replayID, doc.Environment, doc.JobID, doc.JobType, r.src.Client).Scan(&doc.Source)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("river: look for the replay of a row: %w", err)
+	}
+	return nil
 }
 
 // read maps a death to its document; after says which attempts were told before.

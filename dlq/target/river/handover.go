@@ -43,7 +43,7 @@ func (w *HandOverWorker) Work(ctx context.Context, job *river.Job[HandOverArgs])
 	}
 	var r ref
 	err = pgx.BeginFunc(ctx, c.Pool, func(tx pgx.Tx) error {
-		gone, err := c.gone(ctx, tx, riverID(it))
+		gone, err := c.gone(ctx, tx, c.origin(it).RiverID)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/redrive-dlq/redrive/dlq"
+	"github.com/redrive-dlq/redrive/dlq/category"
 	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 )
@@ -79,6 +81,7 @@ type seen struct {
 	Replay    string
 	Output    string
 	LastError string
+	Panicked  bool
 }
 
 func (w *Watcher) look(ctx context.Context, c *Client, items []replay.Item) error {
@@ -94,7 +97,8 @@ func (w *Watcher) look(ctx context.Context, c *Client, items []replay.Item) erro
 	}
 	rows, err := c.Pool.Query(ctx, `
 		SELECT id, state::text, attempt, coalesce(metadata ->> 'redrive:replay', ''),
-		       coalesce(metadata ->> 'output', ''), coalesce(errors[array_upper(errors, 1)] ->> 'error', '')
+		       coalesce(metadata ->> 'output', ''), coalesce(errors[array_upper(errors, 1)] ->> 'error', ''),
+		       coalesce(errors[array_upper(errors, 1)] ->> 'trace', '') <> ''
 		FROM `+pgx.Identifier{c.Schema, "river_job"}.Sanitize()+`
 		WHERE id = ANY($1)`, ids)
 	if err != nil {
@@ -113,12 +117,22 @@ func (w *Watcher) look(ctx context.Context, c *Client, items []replay.Item) erro
 		r := refs[it.ReplayID]
 		s, ok := byID[r.RiverID]
 		if end := outcome(it, r, s, ok); end != nil {
+			if end.Outcome == replay.Failed && w.hasEffect(it.JobType) {
+				// The source's capture says it again; until then nobody may repeat it.
+				end.EffectUnknown = s.Panicked || dlq.EndUnknown(category.Status(s.LastError), s.LastError)
+			}
 			if _, err := w.Service.Record(ctx, it.ReplayID, *end); err != nil {
 				failed = errors.Join(failed, err)
 			}
 		}
 	}
 	return failed
+}
+
+// hasEffect: of a type that nobody declared nothing is known, so it may have one.
+func (w *Watcher) hasEffect(jobType string) bool {
+	t, ok := w.Service.Types().Type(jobType)
+	return !ok || t.HasEffect()
 }
 
 // outcome reads one row; nil means not ended yet.

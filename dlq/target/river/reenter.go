@@ -20,6 +20,7 @@ const (
 	MetaJobID  = "redrive:job_id" // the job id with us, on rows that we made
 	MetaKey    = "redrive:key"    // the idempotency key
 	MetaEntity = "redrive:entity" // the thing whose order matters
+	MetaOwn    = "redrive:own"    // the dead job that we made the row for
 )
 
 // row is what a re-entry has to know of river_job.
@@ -28,21 +29,29 @@ type row struct {
 	Attempt int
 	Args    string
 	Replay  string
+	Kind    string
+	Same    bool // it died when the captured death says
 }
 
 // reenter is the guarded way back into River: the row is locked, must have
 // ended badly and be the very attempt that was captured. JobRetryTx alone
 // would retry a completed job too, and leave a cancelled one all its attempts.
 func (c *Client) reenter(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (ref, *replay.Refusal, error) {
-	id := riverID(it)
+	from := c.origin(it)
+	id := from.RiverID
+	var died *string
+	if from.FinalizedAt != "" {
+		died = &from.FinalizedAt
+	}
 	table := pgx.Identifier{c.Schema, "river_job"}.Sanitize()
 	var r row
 	err := tx.QueryRow(ctx, `
-		SELECT state::text, attempt, args::text, coalesce(metadata ->> 'redrive:replay', '')
+		SELECT state::text, attempt, args::text, coalesce(metadata ->> 'redrive:replay', ''), kind,
+		       coalesce(finalized_at = $2::timestamptz, true)
 		FROM `+table+`
 		WHERE id = $1
-		FOR UPDATE`, id).Scan(&r.State, &r.Attempt, &r.Args, &r.Replay)
-	if errors.Is(err, pgx.ErrNoRows) {
+		FOR UPDATE`, id, died).Scan(&r.State, &r.Attempt, &r.Args, &r.Replay, &r.Kind, &r.Same)
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && r.Kind != it.JobType) { // another job's: ids began anew there
 		return c.insert(ctx, tx, it, payload)
 	}
 	if err != nil {
@@ -50,14 +59,14 @@ func (c *Client) reenter(ctx context.Context, tx pgx.Tx, it replay.Item, payload
 	}
 	if r.Replay == strconv.FormatInt(it.ReplayID, 10) {
 		// Only with a River in another database: the retry was committed, the confirmation wasn't.
-		return ref{RiverID: id, Attempt: capturedAttempt(it)}, nil, nil
+		return ref{RiverID: id, Attempt: from.Attempt}, nil, nil
 	}
 	if r.State != "discarded" && r.State != "cancelled" {
 		return ref{}, &replay.Refusal{Code: "changed_at_source", Detail: "the job is " + r.State + " in River now: somebody retried it there"}, nil
 	}
-	if captured := capturedAttempt(it); r.Attempt != captured {
+	if r.Attempt != from.Attempt || !r.Same {
 		return ref{}, &replay.Refusal{Code: "changed_at_source",
-			Detail: fmt.Sprintf("River has attempt %d and Redrive knows %d: it died again and its newest death isn't captured yet", r.Attempt, captured)}, nil
+			Detail: fmt.Sprintf("River has attempt %d and Redrive knows %d: it died again and its newest death isn't captured yet", r.Attempt, from.Attempt)}, nil
 	}
 	return c.retry(ctx, tx, it, id, r, payload)
 }
@@ -91,9 +100,24 @@ func (c *Client) retry(ctx context.Context, tx pgx.Tx, it replay.Item, id int64,
 }
 
 // insert makes a new row for a job whose row River has deleted; with us it
-// keeps its job id and key.
+// keeps its job id and key. A row that we made before is the job's row now: as
+// long as it hasn't ended badly, another beside it would do the work twice.
 func (c *Client) insert(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (ref, *replay.Refusal, error) {
+	own := strconv.FormatInt(it.DeadJobID, 10)
+	var alive string
+	err := tx.QueryRow(ctx, `
+		SELECT coalesce(min(state::text), '')
+		FROM `+pgx.Identifier{c.Schema, "river_job"}.Sanitize()+`
+		WHERE metadata @> jsonb_build_object('`+MetaOwn+`', $1::text) AND kind = $2 AND state NOT IN ('discarded', 'cancelled')`,
+		own, it.JobType).Scan(&alive)
+	if err != nil {
+		return ref{}, nil, fmt.Errorf("river target: look for a row of ours: %w", err)
+	}
+	if alive != "" {
+		return ref{}, &replay.Refusal{Code: "changed_at_source", Detail: "an earlier replay's row is " + alive + " in River"}, nil
+	}
 	meta, err := json.Marshal(map[string]string{
+		MetaOwn:    own,
 		MetaReplay: strconv.FormatInt(it.ReplayID, 10), MetaJobID: it.JobID, MetaKey: it.Key.Key, MetaEntity: it.Entity,
 	})
 	if err != nil {

@@ -55,9 +55,11 @@ func New(clients ...*Client) (*Target, error) {
 
 // sourceRef is what the River source wrote of the row where a job died.
 type sourceRef struct {
-	RiverID int64  `json:"river_id"`
-	Attempt int    `json:"attempt"`
-	Schema  string `json:"schema"`
+	RiverID     int64  `json:"river_id"`
+	Attempt     int    `json:"attempt"`
+	FinalizedAt string `json:"finalized_at"`
+	Schema      string `json:"schema"`
+	Client      string `json:"client"`
 }
 
 // ref is what an outcome is found by.
@@ -113,7 +115,8 @@ func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay
 		if err := t.HandOver(ctx, tx, it.ReplayID); err != nil {
 			return replay.Released{}, nil, fmt.Errorf("river target: hand over: %w", err)
 		}
-		raw, err := json.Marshal(ref{RiverID: riverID(it), Attempt: capturedAttempt(it)})
+		from := c.origin(it)
+		raw, err := json.Marshal(ref{RiverID: from.RiverID, Attempt: from.Attempt})
 		return replay.Released{Ref: raw}, nil, err
 	}
 	payload, err := t.Payload(ctx, tx, it.DeadJobID, it.PayloadVersion)
@@ -128,16 +131,13 @@ func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay
 	return replay.Released{Ref: raw, Delivered: true}, nil, err
 }
 
-// capturedAttempt is River's attempt number of the death that is known here.
-func capturedAttempt(it replay.Item) int {
+// origin is the row where the job died; zero when it came through another door
+// or died in another River, where the same id is another job's.
+func (c *Client) origin(it replay.Item) sourceRef {
 	var s sourceRef
-	_ = json.Unmarshal(it.SourceRef, &s) // another door's reference has no such field
-	return s.Attempt
-}
-
-// riverID is the row where the job died, 0 when it came through another door.
-func riverID(it replay.Item) int64 {
-	var s sourceRef
-	_ = json.Unmarshal(it.SourceRef, &s) // another door's reference has no such field
-	return s.RiverID
+	_ = json.Unmarshal(it.SourceRef, &s) // another door's reference has no such fields
+	if (s.Client != "" && s.Client != c.Name) || (s.Schema != "" && s.Schema != c.Schema) {
+		return sourceRef{}
+	}
+	return s
 }
