@@ -152,7 +152,7 @@ BEGIN
         IF json_typeof($4) = 'object' THEN
             provider_id := coalesce($4 ->> 'id', '');
         END IF;
-    EXCEPTION WHEN untranslatable_character THEN
+    EXCEPTION WHEN untranslatable_character OR invalid_text_representation THEN
         provider_id := ''; -- a result that holds \u0000 is kept as text, unread
     END;
     PERFORM pg_advisory_xact_lock(redrive.lock_key($1, $2, $3));
