@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/redrive-dlq/redrive/dlq/problem"
 )
 
 // cli is the command line.
@@ -35,8 +38,21 @@ func main() {
 	defer stop()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(log); err != nil {
-		fmt.Fprintln(os.Stderr, "redrive:", err)
+		fmt.Fprintln(os.Stderr, "redrive:", forPeople(err))
 		stop()
 		os.Exit(1)
 	}
+}
+
+// forPeople is the message of an error that was made for people, with its
+// place; any other error as it is.
+func forPeople(err error) string {
+	var p *problem.Error
+	if !errors.As(err, &p) || p.Code == problem.Internal {
+		return err.Error()
+	}
+	if p.Field != "" {
+		return p.Field + ": " + p.Message
+	}
+	return p.Message
 }
