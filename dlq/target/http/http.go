@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -34,13 +35,29 @@ type Target struct {
 	HandOver func(ctx context.Context, tx pgx.Tx, replayID int64) error
 }
 
-// Check implements replay.Target: HTTP carries any bytes.
-func (t *Target) Check(context.Context, pgx.Tx, replay.Item, []byte) (*replay.Refusal, error) {
+// Check implements replay.Target: HTTP carries any bytes, but the names travel
+// as headers, which would be refused or, worse, trimmed to another key.
+func (t *Target) Check(_ context.Context, _ pgx.Tx, it replay.Item, _ []byte) (*replay.Refusal, error) {
+	for _, name := range []struct{ what, value string }{{"idempotency key", it.Key.Key}, {"job id", it.JobID}, {"job type", it.JobType}} {
+		if !inHeader(name.value) {
+			return &replay.Refusal{Code: "not_a_header", Detail: "its " + name.what + " holds control characters, or spaces at an end, which no HTTP header carries"}, nil
+		}
+	}
 	return nil, nil
+}
+
+func inHeader(s string) bool {
+	if strings.Trim(s, " \t") != s {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // Release implements replay.Target.
 func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
+	if refusal, err := t.Check(ctx, tx, it, nil); refusal != nil || err != nil {
+		return replay.Released{}, refusal, err
+	}
 	if err := t.HandOver(ctx, tx, it.ReplayID); err != nil {
 		return replay.Released{}, nil, fmt.Errorf("http target: hand over: %w", err)
 	}

@@ -103,8 +103,10 @@ types:
 	return b
 }
 
-// released orders and releases the replay of a job with this payload.
-func (b *bundle) released(t *testing.T, id string, payload []byte) (job, replayID int64) {
+var oncall = &rbac.Principal{UserID: 1, Email: "oncall@demo.test", Grants: []rbac.Grant{{Role: rbac.OnCall}}}
+
+// job stores a dead job with this payload.
+func (b *bundle) job(t *testing.T, id string, payload []byte) (job int64) {
 	t.Helper()
 	sealed, err := envelope.Plain{}.Seal(payload, nil)
 	if err != nil {
@@ -120,8 +122,14 @@ func (b *bundle) released(t *testing.T, id string, payload []byte) (job, replayI
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &rbac.Principal{UserID: 1, Email: "oncall@demo.test", Grants: []rbac.Grant{{Role: rbac.OnCall}}}
-	o, err := b.svc.One(t.Context(), p, replay.Order{DeadJobID: job, Generation: 1, PayloadVersion: 1, Reason: "the test says so"})
+	return job
+}
+
+// released orders and releases the replay of a job with this payload.
+func (b *bundle) released(t *testing.T, id string, payload []byte) (job, replayID int64) {
+	t.Helper()
+	job = b.job(t, id, payload)
+	o, err := b.svc.One(t.Context(), oncall, replay.Order{DeadJobID: job, Generation: 1, PayloadVersion: 1, Reason: "the test says so"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +198,7 @@ func TestStatusTable(t *testing.T) {
 	b := setup(t, r.URL)
 	for status, want := range map[int]string{
 		201: "ended succeeded http_201 recovered done 1 unknown",
-		302: "ended failed http_302 open none 2 unknown",
+		302: "ended failed http_302 open unknown 2 unknown",
 		400: "ended failed http_400 open none 2 invalid_input",
 		401: "ended failed http_401 open none 2 auth",
 		404: "ended failed http_404 open none 2 missing_state",

@@ -13,13 +13,17 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/replay"
 )
 
-// ambiguous are the statuses after which nobody knows whether the effect
-// happened: the receiver, or something before it, gave up in the middle.
-var ambiguous = map[int]bool{
-	http.StatusRequestTimeout:      true,
-	http.StatusInternalServerError: true,
-	http.StatusBadGateway:          true,
-	http.StatusGatewayTimeout:      true,
+// ambiguous reports whether nobody knows after a status if the effect happened:
+// the receiver, or something before it, gave up in the middle (proxies have
+// numbers of their own for that), or it answered a POST with another page.
+func ambiguous(status int) bool {
+	switch status {
+	case http.StatusFound, http.StatusSeeOther, http.StatusRequestTimeout, 499:
+		return true
+	case http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
+		return false
+	}
+	return status >= 500
 }
 
 // outcome reads an answer by its status: 2xx succeeded; all others failed, and
@@ -41,7 +45,7 @@ func outcome(it replay.Item, status int, body []byte, took time.Duration) replay
 	}
 	return replay.End{
 		Outcome: replay.Failed, Code: fmt.Sprintf("http_%d", status),
-		Detail: fmt.Sprintf("the target answered %d: %s", status, cut(message, 300)), EffectUnknown: ambiguous[status],
+		Detail: fmt.Sprintf("the target answered %d: %s", status, cut(message, 300)), EffectUnknown: ambiguous(status),
 		Failure: &replay.Failure{Class: class, Message: message, StatusCode: status, Category: string(cat),
 			Fingerprint: print, Template: template, DurationMS: took.Milliseconds()},
 	}

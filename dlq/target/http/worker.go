@@ -31,6 +31,9 @@ const (
 	SendTimeout = 20 * time.Second
 	// answerLimit is how much of an answer is read, in bytes.
 	answerLimit = 4 << 10
+
+	recordTries = 3
+	recordPause = 200 * time.Millisecond
 )
 
 // Worker sends claimed replays. A replay is claimed (committed) before its
@@ -86,12 +89,39 @@ func (w *Worker) transportFailed(ctx context.Context, it replay.Item, err error)
 		Detail: "the request left and no answer came"})
 }
 
-// record writes the outcome, and for a success the ledger's row, in one
-// transaction: both or neither.
+// NextRetry implements river.Worker: a claim that failed is tried again soon
+// and in small steps, since nothing has left.
+func (w *Worker) NextRetry(job *river.Job[DeliverArgs]) time.Time {
+	return time.Now().Add(time.Duration(min(job.Attempt, 30)) * time.Second)
+}
+
+// record writes the outcome. It is known only here, so it is tried again while
+// a worker's transaction is in the way, and a few times after other faults.
 func (w *Worker) record(ctx context.Context, it replay.Item, e replay.End) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := pgx.BeginFunc(ctx, w.Service.Pool, func(tx pgx.Tx) error {
+	for try := 1; ; try++ {
+		err := w.recordOnce(ctx, it, e)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || (try >= recordTries && !ledger.IsBusy(err)) {
+			return fmt.Errorf("http target: outcome of replay %d: %w", it.ReplayID, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(recordPause):
+		}
+	}
+}
+
+// recordOnce writes the outcome, and for a success the ledger's row, in one
+// transaction: both or neither.
+func (w *Worker) recordOnce(ctx context.Context, it replay.Item, e replay.End) error {
+	return pgx.BeginFunc(ctx, w.Service.Pool, func(tx pgx.Tx) error {
+		if err := ledger.GiveWay(ctx, tx); err != nil {
+			return err
+		}
 		if e.Outcome == replay.Succeeded && it.Key.Key != "" {
 			result, err := json.Marshal(map[string]string{"id": e.EffectID, "replay": strconv.FormatInt(it.ReplayID, 10)})
 			if err != nil {
@@ -104,10 +134,6 @@ func (w *Worker) record(ctx context.Context, it replay.Item, e replay.End) error
 		_, err := w.Service.RecordTx(ctx, tx, it.ReplayID, e)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("http target: outcome of replay %d: %w", it.ReplayID, err)
-	}
-	return nil
 }
 
 // contentType tells JSON from other bytes.
