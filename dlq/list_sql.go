@@ -93,7 +93,7 @@ const listMaxBranches = 24
 // listBranches returns the conditions of each combination of a leading field
 // and a status; nil when one ordered read serves.
 func listBranches(f filter.Filter, p *rbac.Principal, args pgx.NamedArgs) []string {
-	for _, field := range []filter.Field{filter.Job, filter.Key, filter.Entity, filter.Group, filter.Class, filter.Tenant, filter.Source} {
+	for _, field := range []filter.Field{filter.Job, filter.Key, filter.Entity, filter.EffectID, filter.Group, filter.Class, filter.Tenant, filter.Source} {
 		if len(f.Is(field)) > 0 {
 			return nil // its own index needs no status
 		}

@@ -23,10 +23,20 @@ import (
 // jobsPage lists dead jobs. A filter with a mistake shows no list rather than
 // a wrong one, with the status of the mistake.
 func (s *Server) jobsPage(c echo.Context) error {
+	word, done, err := s.search(c)
+	if done {
+		return err
+	}
 	values := jobsValues(c.QueryParams())
-	f, err := filter.FromValues(values)
+	var f filter.Filter
+	if err == nil {
+		f, err = filter.FromValues(values)
+	}
 	if err == nil {
 		err = f.CheckShareable()
+	}
+	if word != "" && !misspelt(err) {
+		return s.jobsUnnamed(c, word)
 	}
 	var found dlq.ListPage
 	if err == nil {
@@ -46,6 +56,23 @@ func (s *Server) jobsPage(c echo.Context) error {
 		return err
 	}
 	return s.render(c, a.status, jobs.List(props))
+}
+
+// misspelt tells a word that was meant for the filter's language from a name.
+func misspelt(err error) bool {
+	var at *filter.SyntaxError
+	return errors.As(err, &at) && at.Suggestion != ""
+}
+
+// jobsUnnamed is the list after a search for a name that no job bears.
+func (s *Server) jobsUnnamed(c echo.Context, word string) error {
+	props, err := s.jobsProps(c, filter.Filter{}, dlq.ListPage{}, answer{}, nil)
+	if err != nil {
+		return err
+	}
+	props.Page.Title = s.environmentTitle(c, "No dead job is named "+component.Cut(word, 60))
+	props.Unnamed, props.Elsewhere = component.Cut(word, 200), s.elsewhere(c)
+	return s.render(c, http.StatusOK, jobs.List(props))
 }
 
 // jobsValues is the list's filter as the address has it. Without a status it

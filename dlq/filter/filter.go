@@ -14,7 +14,7 @@ import (
 type Filter struct {
 	Status, Types, Classes, Categories, Environments []string
 
-	JobIDs, Keys, Fingerprints, Tenants, Entities, Sources []string
+	JobIDs, Keys, Fingerprints, Tenants, Entities, Sources, EffectIDs []string
 
 	// Not holds what is excluded.
 	Not Not
@@ -30,6 +30,7 @@ type Filter struct {
 type Not struct {
 	Status, Types, Classes, Categories, Environments       []string
 	JobIDs, Keys, Fingerprints, Tenants, Entities, Sources []string
+	EffectIDs                                              []string
 }
 
 // Field is a word of the language that takes values.
@@ -48,6 +49,7 @@ const (
 	Key         Field = "key"
 	Job         Field = "job"
 	Group       Field = "group"
+	EffectID    Field = "effect_id" // the provider's id of the effect
 )
 
 // Words of time, which take an age or a moment.
@@ -95,6 +97,8 @@ var fields = []fieldInfo{
 		func(f *Filter) *[]string { return &f.Tenants }, func(f *Filter) *[]string { return &f.Not.Tenants }},
 	{Entity, "entity", nil, true, false, "",
 		func(f *Filter) *[]string { return &f.Entities }, func(f *Filter) *[]string { return &f.Not.Entities }},
+	{EffectID, "effect_id", nil, true, false, "",
+		func(f *Filter) *[]string { return &f.EffectIDs }, func(f *Filter) *[]string { return &f.Not.EffectIDs }},
 	{Job, "job_id", nil, false, false, "job",
 		func(f *Filter) *[]string { return &f.JobIDs }, func(f *Filter) *[]string { return &f.Not.JobIDs }},
 	{Key, "idempotency_key", nil, true, false, "key",
@@ -107,6 +111,15 @@ func infoOf(name string) (fieldInfo, bool) {
 		return fieldInfo{}, false
 	}
 	return fields[i], true
+}
+
+// Named is the filter of what has one value in one field.
+func Named(field Field, value string) Filter {
+	var f Filter
+	if info, ok := infoOf(string(field)); ok {
+		*info.is(&f) = []string{value}
+	}
+	return f
 }
 
 // Is returns the distinct values that the field must have one of.

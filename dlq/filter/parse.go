@@ -53,6 +53,22 @@ func Parse(text string) (Filter, error) {
 	return p.filter.normal(), nil
 }
 
+// Word returns the one word that a text consists of when the language has no
+// meaning for it: a name that somebody pasted, "wel_8821" or
+// "welcome:snd_5f2a". What begins with a field of the language isn't one.
+func Word(text string) (string, bool) {
+	word := strings.TrimFunc(text, isSpace)
+	if word == "" || len(word) > maxValue || !utf8.ValidString(word) || strings.ContainsFunc(word, func(r rune) bool { return isSpace(r) || r == '"' || r == 0 }) {
+		return "", false
+	}
+	name, _, colon := strings.Cut(strings.ToLower(strings.TrimPrefix(word, "-")), ":")
+	_, known := infoOf(name)
+	if colon && (known || name == wordOlder || name == wordNewer) {
+		return "", false
+	}
+	return word, true
+}
+
 type parser struct {
 	text   string
 	at     int
@@ -242,7 +258,7 @@ func (p *parser) unknown(at int, word string) error {
 		p.position(at), echo(word), didYouMean(hint), strings.Join(names, ", "))
 }
 
-// noField refuses a word without a field: free text isn't searched yet.
+// noField refuses a word without a field: a filter has no free text.
 func (p *parser) noField(start int, word string) error {
 	length := max(len(word), 1)
 	if slices.Contains(Statuses, word) {

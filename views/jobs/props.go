@@ -25,6 +25,9 @@ type Props struct {
 	Total int
 	More  bool
 	Pages component.Pages
+	// Unnamed is the searched word that names no job; Elsewhere leads to the
+	// same search in all environments, when it was made in one.
+	Unnamed, Elsewhere string
 	// NothingCaptured is true when the store holds no dead job at all.
 	NothingCaptured bool
 }

@@ -1298,7 +1298,7 @@ func help() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 102, "</dl><h2 class=\"mt-4\">Searching</h2><p class=\"muted mt-1\">Words with a colon filter, a comma means or, a minus excludes. Free text looks into what pages show, never into hidden values.</p><ul class=\"mono mt-2 stack\"><li>type:send_welcome_email status:open env:production</li><li>category:transient,throttled older:2d</li><li>-type:resize_image key:invoice_123 \"invalid recipient\"</li></ul></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 102, "</dl><h2 class=\"mt-4\">Searching</h2><p class=\"muted mt-1\">A single word is looked up, whole and exact: job id, idempotency key, entity or provider's id. Words with a colon filter, a comma means or, a minus excludes.</p><ul class=\"mono mt-2 stack\"><li>wel_8821</li><li>type:send_welcome_email status:open env:production</li><li>category:transient,throttled older:2d</li><li>-type:resize_image class:\"net.Error, reset\"</li></ul></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1330,7 +1330,7 @@ func key(keys, does string) templ.Component {
 		var templ_7745c5c3_Var57 string
 		templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(keys)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `layout/layout.templ`, Line: 283, Col: 35}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `layout/layout.templ`, Line: 284, Col: 35}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var57))
 		if templ_7745c5c3_Err != nil {
@@ -1343,7 +1343,7 @@ func key(keys, does string) templ.Component {
 		var templ_7745c5c3_Var58 string
 		templ_7745c5c3_Var58, templ_7745c5c3_Err = templ.JoinStringErrs(does)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `layout/layout.templ`, Line: 284, Col: 11}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `layout/layout.templ`, Line: 285, Col: 11}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var58))
 		if templ_7745c5c3_Err != nil {
