@@ -106,7 +106,7 @@ func (b *tab) everyPage(role string) []string {
 	}
 	bad := d.find(b.t, "type:import_catalog category:invalid_input status:open")[0]
 	unknown := d.find(b.t, "key:charge:8835:b2")[0]
-	overloaded := d.find(b.t, "type:send_receipt category:transient status:open")[0]
+	overloaded := d.find(b.t, "type:send_invoice class:ServiceUnavailable status:open")[0]
 	paths = append(paths, route.Group(bad.Fingerprint))
 	for _, j := range []listed{bad, unknown, overloaded} {
 		paths = append(paths, route.Job(jobPath(j)), route.Job(jobPath(j))+"?view=raw")
