@@ -73,6 +73,11 @@ func Settle(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, deadJobI
 		if err := noReplay(ctx, tx, key); err != nil {
 			return err
 		}
+		if row, ok, err := Of(ctx, tx, key); err != nil {
+			return err
+		} else if ok && row.State == "done" && !s.Happened {
+			return problem.New(problem.Conflict, "The ledger says that the effect of this key happened (id %q), so it can't be settled otherwise.", row.EffectID)
+		}
 		if _, err := audit.Append(ctx, tx, p.Actor(), s.entry(deadJobID, job)); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ func (s *Service) recordDeath(ctx context.Context, tx pgx.Tx, it Item, f Failure
 	var generation, attempts int
 	err := tx.QueryRow(ctx, `
 		UPDATE redrive.dead_jobs
-		SET generation = generation + 1, attempt_count = attempt_count + 1, died_at = $3, died_at_note = '',
-		    last_death_at = $3, last_death_attempt = attempt_count + 1,
+		SET generation = generation + 1, attempt_count = least(attempt_count, 2147483646) + 1, died_at = $3, died_at_note = '',
+		    last_death_at = $3, last_death_attempt = least(attempt_count, 2147483646) + 1,
 		    category = $4, category_by = 'redrive', error_class = left($5, 255), error_message = left($6, 500),
 		    status_code = $7, fingerprint = $8, gave_up = '', fix_kind = '', fix_ref = '', reason_code = '', reason_text = '',
 		    updated_at = $3

@@ -223,3 +223,22 @@ func endBatch(ctx context.Context, tx pgx.Tx, batchID int64) error {
 	}
 	return nil
 }
+
+// EndBatches ends batches whose replays have all ended: two last ones that end
+// at the same moment don't see each other, and neither ends their batch. It
+// returns how many.
+func (s *Service) EndBatches(ctx context.Context) (int64, error) {
+	tag, err := s.Pool.Exec(ctx, `
+		UPDATE redrive.batches
+		SET state = 'done', finished_at = now()
+		WHERE id IN (
+			SELECT b.id
+			FROM redrive.batches b
+			WHERE b.state IN ('scheduled', 'running')
+			  AND NOT EXISTS (SELECT FROM redrive.replays r WHERE r.batch_id = b.id AND r.state <> 'ended')
+			FOR UPDATE SKIP LOCKED)`)
+	if err != nil {
+		return 0, fmt.Errorf("replay: end batches: %w", err)
+	}
+	return tag.RowsAffected(), nil
+}

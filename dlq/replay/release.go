@@ -15,6 +15,7 @@ import (
 
 const (
 	releaseEvery = 200 * time.Millisecond
+	sweepEvery   = 5 * time.Second
 	releaseChunk = 20 // items a bucket in one short transaction
 )
 
@@ -23,12 +24,19 @@ const (
 func (s *Service) RunRelease(ctx context.Context) error {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
+	var swept time.Time
 	for {
 		if _, err := s.ReleaseDue(ctx); err != nil && ctx.Err() == nil {
 			s.log().ErrorContext(ctx, "release round failed", "error", err)
 		}
 		if _, err := s.Expire(ctx); err != nil && ctx.Err() == nil {
 			s.log().ErrorContext(ctx, "expiry round failed", "error", err)
+		}
+		if time.Since(swept) > sweepEvery {
+			swept = time.Now()
+			if _, err := s.EndBatches(ctx); err != nil && ctx.Err() == nil {
+				s.log().ErrorContext(ctx, "batches not ended", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -235,14 +243,17 @@ func (s *Service) stillDue(ctx context.Context, tx pgx.Tx, it Item, j job) (*End
 	if !known {
 		return &End{Outcome: Skipped, Code: TypeUnknown, Detail: "the type is no longer declared"}, nil
 	}
-	if t.Idempotency.ProviderDeduplicates {
-		return nil, nil
-	}
-	twin, err := unknownTwin(ctx, tx, j)
+	other, err := readTwin(ctx, tx, j)
 	if err != nil {
 		return nil, err
 	}
-	if (ok && row.State == "begun") || j.Effect == "unknown" || twin != 0 {
+	if other.Done {
+		return &End{Outcome: AlreadyDone, Code: KeyDone, Detail: fmt.Sprintf("job %d of the same key has done it", other.ID), EffectID: other.EffectID}, nil
+	}
+	if t.Idempotency.ProviderDeduplicates {
+		return nil, nil
+	}
+	if (ok && row.State == "begun") || j.Effect == "unknown" || other.ID != 0 {
 		return &End{Outcome: Skipped, Code: EffectUnknown, Detail: "its effect was begun meanwhile and its end isn't known", EffectUnknown: true}, nil
 	}
 	return nil, nil

@@ -139,15 +139,14 @@ func (s *Service) judgeEffect(ctx context.Context, tx pgx.Tx, j job, t *jobtype.
 	if j.IdempotencyKey == "" || j.Status == "replaying" {
 		return Verdict{}, nil
 	}
-	twin, err := unknownTwin(ctx, tx, j)
+	other, err := readTwin(ctx, tx, j)
 	if err != nil {
 		return Verdict{}, err
 	}
-	if twin != 0 && !dedup {
-		return Verdict{Code: EffectUnknown,
-			Detail: fmt.Sprintf("Job %d has the same key, and nobody knows the end of its effect. Settle it there first.", twin)}, nil
+	if v := other.verdict(dedup); v.Code != "" {
+		return v, nil
 	}
-	var other int64
+	var replayID int64
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(min(id), 0)
 		FROM (SELECT id
@@ -158,32 +157,15 @@ func (s *Service) judgeEffect(ctx context.Context, tx pgx.Tx, j job, t *jobtype.
 		      SELECT id
 		      FROM redrive.replays
 		      WHERE environment = $1 AND key_scope = $2 AND idempotency_key = $3 AND idempotency_key <> ''
-		        AND state IN ('ready', 'released')) r -- each part has an index of its own`, j.Environment, j.KeyScope, j.IdempotencyKey).Scan(&other)
+		        AND state IN ('ready', 'released')) r -- each part has an index of its own`, j.Environment, j.KeyScope, j.IdempotencyKey).Scan(&replayID)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("replay: key in flight: %w", err)
 	}
-	if other != 0 {
+	if replayID != 0 {
 		return Verdict{Code: KeyInFlight, Lift: LiftWait,
-			Detail: fmt.Sprintf("Another job of the same key is being replayed (replay %d). Wait for its outcome.", other)}, nil
+			Detail: fmt.Sprintf("Another job of the same key is being replayed (replay %d). Wait for its outcome.", replayID)}, nil
 	}
 	return Verdict{}, nil
-}
-
-// unknownTwin is another job of the same key whose effect is unknown, 0 when
-// there is none: they share one effect.
-func unknownTwin(ctx context.Context, tx pgx.Tx, j job) (id int64, err error) {
-	if j.IdempotencyKey == "" {
-		return 0, nil
-	}
-	err = tx.QueryRow(ctx, `
-		SELECT coalesce(min(id), 0)
-		FROM redrive.dead_jobs
-		WHERE environment = $1 AND key_scope = $2 AND idempotency_key = $3 AND idempotency_key <> ''
-		  AND effect = 'unknown' AND id <> $4`, j.Environment, j.KeyScope, j.IdempotencyKey, j.ID).Scan(&id)
-	if err != nil {
-		return 0, fmt.Errorf("replay: effects of the key: %w", err)
-	}
-	return id, nil
 }
 
 func judgeStatus(j job) Verdict {
