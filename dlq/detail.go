@@ -27,6 +27,7 @@ type DetailTypes interface {
 type DetailQuery struct {
 	Version int         // 0: the current one
 	Types   DetailTypes // may be nil: then no type is declared
+	Now     time.Time   // zero: time.Now
 }
 
 // Details is everything the page of a dead job needs; nothing of it is raw.
@@ -40,8 +41,9 @@ type Details struct {
 	Attempts []DetailAttempt // of all generations, as they were sent
 	Deaths   []DetailDeath
 	Replays  []DetailReplay // oldest first
-	Timeline []DetailEvent  // attempts, deaths, replays and edits, oldest first
-	Ledger   *DetailLedger  // nil: no key, or no entry
+	now      time.Time
+	Timeline []DetailEvent // attempts, deaths, replays and edits, oldest first
+	Ledger   *DetailLedger // nil: no key, or no entry
 	Related  []DetailRelatedSet
 	Notes    []DetailNote
 	Entries  []audit.Record // its audit entries, oldest first

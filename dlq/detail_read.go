@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -30,7 +31,10 @@ const detailColumns = `id, environment, source, job_id, generation, job_type, qu
 // for a job outside the principal's scope and for a payload version that
 // isn't there.
 func Detail(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, id int64, q DetailQuery) (*Details, error) {
-	d := &Details{}
+	if q.Now.IsZero() {
+		q.Now = time.Now()
+	}
+	d := &Details{now: q.Now}
 	err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		return d.read(ctx, tx, p, id, q)
 	})

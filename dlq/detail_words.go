@@ -130,6 +130,9 @@ func (d *Details) stateWords() string {
 	j := d.Job
 	switch j.Status {
 	case "replaying":
+		if r := d.Waiting(); r != nil {
+			return r.waits(d.Job.Entity, d.now)
+		}
 		return "it is being replayed now"
 	case "recovered":
 		if len(d.Replays) == 0 {
@@ -186,6 +189,8 @@ func (d *Details) effectUnknown() bool {
 func (d *Details) advise(t *jobtype.Type) DetailAdvice {
 	j := d.Job
 	switch {
+	case j.Status == "replaying" && d.Waiting() != nil:
+		return DetailAdvice{DetailDoNone, "info", "A replay is ordered and has not left yet", "It leaves by itself, and its outcome appears here. Until then it can be taken back."}
 	case j.Status == "replaying":
 		return DetailAdvice{DetailDoNone, "info", "It is being replayed", "Its outcome appears here by itself."}
 	case d.done():

@@ -32,5 +32,7 @@ func (s *Server) actionRoutes() []Route {
 	// WithStepUp here, or call RequireStepUp where its policy is known.
 	add(Route{Policy: Needs(rbac.ReplayOne)}, route.Replay,
 		func(s *Server) handler { return s.replayPage }, func(s *Server) handler { return s.replaySubmit })
+	add(Route{Policy: Needs(rbac.ReplayOne)}, route.Cancel,
+		func(s *Server) handler { return s.cancelPage }, func(s *Server) handler { return s.cancelSubmit })
 	return routes
 }

@@ -36,7 +36,7 @@ func (s *Server) jobPage(c echo.Context) error {
 		return problem.At(problem.Invalid, route.ParamView, "A payload is looked at as tree, raw, hex, base64 or diff.")
 	}
 	p := s.principal(c)
-	d, err := dlq.Detail(c.Request().Context(), s.config.Pool, p, id, dlq.DetailQuery{Version: version, Types: s.config.Types()})
+	d, err := dlq.Detail(c.Request().Context(), s.config.Pool, p, id, dlq.DetailQuery{Version: version, Types: s.config.Types(), Now: s.people.Now()})
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *Server) jobPage(c echo.Context) error {
 	if props.Payload, err = s.jobPayloadProps(c, p, d, view); err != nil {
 		return err
 	}
-	if props.Page, err = s.pageIn(c, jobTitle(d.Job), layout.SectionJobs, d.Job.Environment, route.Jobs); err != nil {
+	if props.Page, err = s.pageIn(c, jobTitle(d), layout.SectionJobs, d.Job.Environment, route.Jobs); err != nil {
 		return err
 	}
 	props.Page.Live = route.JobEvents(props.ID)
@@ -95,6 +95,7 @@ func (s *Server) jobNext(c echo.Context, p *rbac.Principal, d *dlq.Details, prop
 	state := jobState{ID: props.ID, Environment: d.Job.Environment, Type: d.Job.JobType, Status: d.Job.Status, Effect: effectOf(d), PayloadKind: d.Job.PayloadKind}
 	v := s.jobVerdict(c, d.Job.ID)
 	props.Can = s.jobCan(p, state, v)
+	props.Can.Cancel = d.Waiting() != nil && s.mayCancel(p, d.Job)
 	props.Blocks = jobBlocks(state, v, props.Can)
 	if v.OK() && !props.Can.Replay && p.Can(rbac.ReplayOne, state.Environment, state.Type) {
 		props.Blocks = append(props.Blocks, job.Block{Reason: "Replaying " + state.Type + " takes the rights of an on-call engineer.", Lift: "Ask one."})
@@ -150,8 +151,12 @@ func primary(action string, v replay.Verdict) route.Action {
 }
 
 // jobTitle is the page's heading.
-func jobTitle(j dlq.DetailJob) string {
+func jobTitle(d *dlq.Details) string {
+	j := d.Job
 	is := map[string]string{"open": "is dead", "snoozed": "is put aside", "replaying": "is being replayed",
 		"recovered": "has recovered", "resolved": "is resolved", "discarded": "is discarded"}[j.Status]
+	if d.Waiting() != nil {
+		is = "is ordered to be replayed"
+	}
 	return component.Cut(j.JobType, 60) + " " + component.Cut(j.JobID, 60) + " " + is + ", " + j.Environment
 }

@@ -63,7 +63,7 @@ type Brief struct {
 // Can says which actions are offered: the person may, and the job's state
 // allows it. What is false is not shown at all.
 type Can struct {
-	Edit, Fix, Settle, Replay, Resolve, Snooze, Discard, Reopen, Assign, Note bool
+	Edit, Fix, Settle, Replay, Cancel, Resolve, Snooze, Discard, Reopen, Assign, Note bool
 }
 
 // Advice is what to do next. Primary is the one action that is emphasised;
@@ -197,6 +197,7 @@ var actionWords = map[route.Action]actionLook{
 	route.Fix:     {route.Fix, "Declare a fix", "wrench"},
 	route.Settle:  {route.Settle, "Settle the effect", "search"},
 	route.Replay:  {route.Replay, "Replay …", "replay"},
+	route.Cancel:  {route.Cancel, "Take the replay back", "back"},
 	route.Resolve: {route.Resolve, "Resolve", "check"},
 	route.Snooze:  {route.Snooze, "Snooze", "clock"},
 	route.Assign:  {route.Assign, "Assign", "person"},
@@ -214,6 +215,8 @@ func (c Can) allows(a route.Action) bool {
 		return c.Settle
 	case route.Replay:
 		return c.Replay
+	case route.Cancel:
+		return c.Cancel
 	case route.Resolve:
 		return c.Resolve
 	case route.Discard:

@@ -52,10 +52,11 @@ const (
 	Note    Action = "note"
 	Snooze  Action = "snooze"
 	Assign  Action = "assign"
+	Cancel  Action = "cancel" // of a replay that has not left
 )
 
 // Actions lists every action on a dead job, in the order they are offered.
-var Actions = []Action{Edit, Fix, Settle, Replay, Resolve, Snooze, Discard, Reopen, Assign, Note}
+var Actions = []Action{Edit, Fix, Settle, Replay, Cancel, Resolve, Snooze, Discard, Reopen, Assign, Note}
 
 // Pattern returns the path to register for the action, in Echo's notation.
 func (a Action) Pattern() string { return JobPattern + "/" + string(a) }
