@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// How long a replay that can't leave now goes to the back of its queue: one
-// whose key or job a worker holds, and one whose release failed.
+// How long a replay that can't leave now waits at least: one whose key or job a
+// worker holds only goes behind those that are due already.
 const (
-	busyPause  = 500 * time.Millisecond
+	busyPause  = 0
 	faultPause = 30 * time.Second
 )
 

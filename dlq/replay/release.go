@@ -158,7 +158,7 @@ func (s *Service) promote(ctx context.Context, tx pgx.Tx, environment, jobType s
 		return fmt.Errorf("replay: waiting: %w", err)
 	}
 	for _, id := range ids {
-		if err := makeReady(ctx, tx, id); err != nil && !isUnique(err) {
+		if err := makeReady(ctx, tx, id); err != nil && !isUnique(err) && !ledger.IsBusy(err) {
 			return err
 		}
 	}
