@@ -71,6 +71,9 @@ func (e *Editor) apply(j TriageJob, doc []byte, o EditOrder) ([]byte, []editValu
 			continue
 		}
 		place, at, fault := editPlaceAt(doc, view, pointer)
+		if fault == "" && j.IdempotencyKey != "" && editTyped(string(doc[at.start:at.end])) == j.IdempotencyKey {
+			fault = "is the job's idempotency key; under another one its effect could happen twice"
+		}
 		if fault == "" {
 			var text []byte
 			if text, fault = place.encode(doc[at.start:at.end], o.Values[pointer]); text != nil {

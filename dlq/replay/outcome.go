@@ -92,7 +92,9 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 		// It was done after the release: a key that is done doesn't leave.
 		switch e.Outcome {
 		case Succeeded, AlreadyDone:
-			e.EffectID = row.EffectID
+			if row.EffectID != "" {
+				e.EffectID = row.EffectID
+			}
 		case Skipped, Cancelled: // it never ran
 			e = End{Outcome: AlreadyDone, Code: KeyDone, EffectID: row.EffectID, Detail: "the effect was done elsewhere, and this replay never ran: " + e.Detail}
 		default:

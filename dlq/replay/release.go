@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,13 +23,30 @@ const (
 // RunRelease releases due replays until ctx ends. Every process runs it; any
 // may die at any point.
 func (s *Service) RunRelease(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { s.runExpiry(ctx) })
+	defer wg.Wait()
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
-	var swept time.Time
 	for {
 		if _, err := s.ReleaseDue(ctx); err != nil && ctx.Err() == nil {
 			s.log().ErrorContext(ctx, "release round failed", "error", err)
 		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// runExpiry ends what is overdue, beside the releases: it may wait for the
+// transactions of workers.
+func (s *Service) runExpiry(ctx context.Context) {
+	tick := time.NewTicker(releaseEvery)
+	defer tick.Stop()
+	var swept time.Time
+	for {
 		if _, err := s.Expire(ctx); err != nil && ctx.Err() == nil {
 			s.log().ErrorContext(ctx, "expiry round failed", "error", err)
 		}
@@ -40,7 +58,7 @@ func (s *Service) RunRelease(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 	}
