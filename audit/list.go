@@ -50,6 +50,8 @@ type Query struct {
 	ObjectID    string
 	Environment string
 	DeadJob     int64
+	About       []int64  // entries of any of these dead jobs …
+	Keys        []string // … or on any of these keys (scope:key); both empty: not asked
 	Batch       int64
 	From, To    time.Time // from inclusive, to exclusive
 	Cursor      string

@@ -67,6 +67,10 @@ func (q Query) add(w *where) {
 		w.and("dead_job_id = @dead_job")
 		w.args["dead_job"] = q.DeadJob
 	}
+	if len(q.About)+len(q.Keys) > 0 {
+		w.and("(dead_job_id = ANY (@about) OR (object_kind = 'key' AND object_id = ANY (@keys)))")
+		w.args["about"], w.args["keys"] = q.About, q.Keys
+	}
 	if q.Batch != 0 {
 		w.and("batch_id = @batch")
 		w.args["batch"] = q.Batch
@@ -85,6 +89,6 @@ func (q Query) add(w *where) {
 // hash identifies the query: a cursor of one is refused by another.
 func (q Query) hash() [8]byte {
 	q.From, q.To = q.From.UTC(), q.To.UTC()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{q.Actor, q.Action, q.ObjectKind, q.ObjectID, q.Environment, q.DeadJob, q.Batch, q.From.String(), q.To.String()}))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{q.Actor, q.Action, q.ObjectKind, q.ObjectID, q.Environment, q.DeadJob, q.About, q.Keys, q.Batch, q.From.String(), q.To.String()}))
 	return [8]byte(sum[:8])
 }

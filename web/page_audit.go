@@ -10,7 +10,6 @@ import (
 
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq"
-	"github.com/redrive-dlq/redrive/dlq/filter"
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	auditview "github.com/redrive-dlq/redrive/views/audit"
 	"github.com/redrive-dlq/redrive/views/component"
@@ -58,19 +57,19 @@ func (s *Server) auditQuery(c echo.Context, f auditview.Filter) (audit.Query, er
 		return q, err
 	}
 	q.ObjectKind, q.ObjectID = audit.ParseObject(f.Object)
-	if _, notNumber := strconv.ParseInt(q.ObjectID, 10, 64); q.ObjectID == "" || q.ObjectKind != "" || notNumber == nil {
+	number, notNumber := strconv.ParseInt(q.ObjectID, 10, 64)
+	switch {
+	case q.ObjectID == "" || (q.ObjectKind != "" && q.ObjectKind != "job") || (q.ObjectKind == "" && notNumber == nil):
+		return q, nil
+	case notNumber == nil:
+		// Everything about the job, its replays too, whose entries are on them.
+		q.DeadJob, q.ObjectKind, q.ObjectID = number, "", ""
 		return q, nil
 	}
 	// People know a job by its source's id or by its key.
-	for _, is := range []filter.Filter{{JobIDs: []string{q.ObjectID}}, {Keys: []string{q.ObjectID}}} {
-		found, err := dlq.List(c.Request().Context(), s.config.Pool, s.principal(c), dlq.ListQuery{Filter: is, Limit: 1, SkipTotal: true})
-		if err != nil {
-			return q, err
-		}
-		if len(found.Rows) > 0 {
-			q.DeadJob, q.ObjectID = found.Rows[0].ID, ""
-			break
-		}
+	jobs, keys, err := dlq.AuditNamed(c.Request().Context(), s.config.Pool, s.principal(c), q.ObjectID, q.Environment)
+	if err == nil && len(jobs) > 0 {
+		q.About, q.Keys, q.ObjectKind, q.ObjectID = jobs, keys, "", ""
 	}
-	return q, nil
+	return q, err
 }

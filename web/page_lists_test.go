@@ -3,12 +3,14 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redrive-dlq/redrive/audit"
+	"github.com/redrive-dlq/redrive/dlq/ledger"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -208,6 +210,46 @@ func TestAuditPageFilters(t *testing.T) {
 	for _, query := range []string{"from=yesterday", "actor=%00", "cursor=zzz"} {
 		if got := text(cl.open(t, "/audit?"+query, http.StatusUnprocessableEntity).Find("main [role=alert]")); got == "" {
 			t.Errorf("%q isn't explained", query)
+		}
+	}
+}
+
+// A key stands for jobs of several environments, and for the ledger's decision
+// about them: an auditor who has only the key finds all of it.
+func TestAuditPageFindsAllOfAKey(t *testing.T) {
+	t.Parallel()
+	b := pageSetup(t)
+	key := "send_welcome_email:welcome:snd_5f2a"
+	ids := b.capture(t, welcome(t, nil), welcome(t, map[string]any{"environment": "staging"}))
+	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		for i, environment := range []string{"production", "staging"} {
+			id, err := strconv.ParseInt(ids[i], 10, 64)
+			if err != nil {
+				return err
+			}
+			if _, err := audit.Append(t.Context(), tx, audit.Actor{Kind: audit.Person, ID: "1", Name: "oncall@demo.test"}, audit.Entry{
+				Action: "replay.order", Object: audit.Object{Kind: "replay", ID: ids[i]}, Environment: environment, JobType: "send_welcome_email", DeadJob: id,
+				Reason: "ordered in " + environment, At: b.now()}); err != nil {
+				return err
+			}
+		}
+		return ledger.Finish(t.Context(), tx, ledger.Key{Environment: "production", Scope: "send_welcome_email", Key: key}, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := b.as(t, rbac.Auditor)
+	for query, want := range map[string][3]bool{ // ordered in production, in staging, the key's own entry
+		"object=" + url.QueryEscape(key):                {true, true, true},
+		"env=staging&object=" + url.QueryEscape(key):    {false, true, false},
+		"env=production&object=" + url.QueryEscape(key): {true, false, true},
+		"object=job+" + ids[1]:                          {false, true, false},
+	} {
+		got := text(cl.open(t, "/audit?"+query, http.StatusOK).Find("ol.entries"))
+		for i, words := range []string{"ordered in production", "ordered in staging", "the effect of this key is done"} {
+			if strings.Contains(got, words) != want[i] {
+				t.Errorf("%s: %q is listed: %v, want %v", query, words, !want[i], want[i])
+			}
 		}
 	}
 }
