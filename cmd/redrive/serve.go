@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -19,12 +20,17 @@ type serveCmd struct {
 	Database  string   `help:"PostgreSQL address." required:"" env:"REDRIVE_DATABASE_URL"`
 	Catalogue string   `help:"YAML file of the job types." required:"" type:"path" env:"REDRIVE_CATALOGUE"`
 	Hosts     []string `help:"Host names that the console is reached by; empty: any." env:"REDRIVE_HOSTS"`
+	Proxies   []string `help:"Addresses or networks of proxies that may tell the client's address in X-Forwarded-For, like 10.0.0.0/8; empty: none." env:"REDRIVE_TRUSTED_PROXIES"`
 	TLS       bool     `help:"The console is reached over TLS (at a proxy)." env:"REDRIVE_TLS"`
 }
 
 // Run serves until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
 	catalogue, err := loadCatalogue(s.Catalogue)
+	if err != nil {
+		return err
+	}
+	proxies, err := networks(s.Proxies)
 	if err != nil {
 		return err
 	}
@@ -51,13 +57,30 @@ func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("can't listen on %s: %w; choose another with --listen", s.Listen, err)
 	}
-	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: catalogue, TLS: s.TLS, Hosts: s.Hosts, Log: log})
+	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: catalogue, TLS: s.TLS, Hosts: s.Hosts, TrustedProxies: proxies, Log: log})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer c.Close()
 	fmt.Printf("Redrive is ready: http://%s\n", listener.Addr())
 	return c.Run(ctx, listener)
+}
+
+// networks reads addresses (10.0.0.7) and networks (10.0.0.0/8).
+func networks(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			address, bad := netip.ParseAddr(text)
+			if bad != nil {
+				return nil, fmt.Errorf("--proxies: %q is neither an address nor a network; write it like 10.0.0.7 or 10.0.0.0/8", text)
+			}
+			prefix = netip.PrefixFrom(address, address.BitLen())
+		}
+		out = append(out, prefix)
+	}
+	return out, nil
 }
 
 func loadCatalogue(path string) (*jobtype.Catalogue, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -36,7 +37,9 @@ type Config struct {
 	Demo      bool
 	TLS       bool     // reached over TLS, here or at a proxy
 	Hosts     []string // names a request may be addressed to; empty: any
-	Log       *slog.Logger
+	// TrustedProxies may tell the client's address; empty: nobody may.
+	TrustedProxies []netip.Prefix
+	Log            *slog.Logger
 }
 
 // Console is one assembled process. Any number may run on one database.
@@ -92,7 +95,7 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 
 	handlers := api.New(api.Config{Pool: cfg.Pool, Capturer: capturer, Replays: replays, Types: replays.Types})
 	c.web, err = web.New(web.Config{
-		Pool: cfg.Pool, People: people, Logger: cfg.Log, Demo: cfg.Demo, TLS: cfg.TLS, Hosts: cfg.Hosts,
+		Pool: cfg.Pool, People: people, Logger: cfg.Log, Demo: cfg.Demo, TLS: cfg.TLS, Hosts: cfg.Hosts, TrustedProxies: cfg.TrustedProxies,
 		Environments: cfg.Catalogue.Environments, Replays: replays, Types: replays.Types, Sealer: sealer,
 		Routes: handlers.Routes(),
 	})
