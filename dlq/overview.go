@@ -16,6 +16,7 @@ const (
 	OverviewDays   = 14
 	overviewTypes  = 20
 	overviewLast   = 10
+	overviewWay    = 8
 	overviewCap    = 10_000 // where counting rows stops
 	overviewSilent = 5 * time.Minute
 )
@@ -41,9 +42,13 @@ type Overview struct {
 	ChartStart    time.Time       // the first hour of Deaths
 	// Deaths holds, for each category, one count an hour from ChartStart on;
 	// the last one is the hour that has begun.
-	Deaths    map[string][]int64
-	Types     []OverviewType // with open jobs, most first, at most 20
-	Replays   []OverviewReplay
+	Deaths  map[string][]int64
+	Types   []OverviewType   // with open jobs, most first, at most 20
+	Replays []OverviewReplay // that ended, last first, at most 10
+	// UnderWay are replays that have not ended: those that left, latest first,
+	// then those that wait, first due first; at most 8.
+	UnderWay  []OverviewReplay
+	Waiting   int64 // replays ordered that have not left; counted up to 10,000
 	Unhealthy []OverviewSource
 	Empty     bool // no dead job was ever captured
 }
@@ -62,16 +67,16 @@ type OverviewType struct {
 	Daily   []int64 // deaths a day (UTC), oldest first, today last
 }
 
-// OverviewReplay is one of the last replays.
+// OverviewReplay is a replay that ended, left or waits.
 type OverviewReplay struct {
 	ID          int64
 	DeadJobID   int64
 	Environment string
 	JobType     string
 	JobID       string
-	State       string // released, or how it ended
+	State       string // pending, ready, released, or how it ended
 	By          string
-	At          time.Time
+	At          time.Time // when it ended or left, or is due
 }
 
 // OverviewSource is a source that needs a look.
@@ -94,7 +99,7 @@ func ReadOverview(ctx context.Context, db OverviewDB, p *rbac.Principal, q Overv
 	if err != nil {
 		return nil, err
 	}
-	r.args = pgx.NamedArgs{"now": q.Now, "cap": overviewCap, "types": overviewTypes, "last": overviewLast}
+	r.args = pgx.NamedArgs{"now": q.Now, "cap": overviewCap, "types": overviewTypes, "last": overviewLast, "way": overviewWay}
 	maps.Copy(r.args, args)
 	r.where = where
 	if q.Environment != "" {
@@ -104,6 +109,7 @@ func ReadOverview(ctx context.Context, db OverviewDB, p *rbac.Principal, q Overv
 	r.queueOpen()
 	r.queueDeaths()
 	r.queueReplays()
+	r.queueUnderWay()
 	r.queueSources()
 	if err := db.SendBatch(ctx, r.batch).Close(); err != nil {
 		return nil, fmt.Errorf("dlq: overview: %w", err)

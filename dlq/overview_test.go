@@ -53,7 +53,9 @@ func TestOverview(t *testing.T) {
 	addReplay(t, b, oldest, "ended", "failed", ago(26*time.Hour), ago(25*time.Hour))
 	addReplay(t, b, failed, "ended", "unconfirmed", ago(3*time.Hour), ago(2*time.Hour))
 	flying := addReplay(t, b, failed, "released", nil, ago(time.Minute), nil)
-	addReplay(t, b, staging, "pending", nil, nil, nil)
+	waits := addReplay(t, b, staging, "pending", nil, nil, nil)
+	b.exec(t, `UPDATE redrive.replays SET due_at = $2 WHERE id = $1`, waits, testNow.Add(time.Hour))
+	b.exec(t, `INSERT INTO redrive.release_buckets (environment, job_type) SELECT DISTINCT environment, job_type FROM redrive.replays`)
 	b.exec(t, `
 		INSERT INTO redrive.sources (environment, name, kind, last_seen_at, last_error)
 		VALUES ('production', 'fine', 'river', $1, ''), ('production', 'silent', 'river', $2, ''), ('staging', 'broken', 'river', $1, 'refused'),
@@ -83,8 +85,12 @@ func TestOverview(t *testing.T) {
 		if diff := cmp.Diff(want, o.Types); diff != "" {
 			t.Errorf("types (-want +got):\n%s", diff)
 		}
-		if len(o.Replays) != 5 || o.Replays[0].ID != flying || o.Replays[0].State != "released" || o.Replays[0].By != "bob@example.test" {
+		if len(o.Replays) != 4 || o.Replays[0].State != "skipped" || o.Replays[0].By != "bob@example.test" {
 			t.Errorf("last replays: %+v", o.Replays)
+		}
+		if len(o.UnderWay) != 2 || o.UnderWay[0].ID != flying || o.UnderWay[0].State != "released" ||
+			o.UnderWay[1].ID != waits || !o.UnderWay[1].At.Equal(testNow.Add(time.Hour)) || o.Waiting != 1 {
+			t.Errorf("under way: %+v, %d wait", o.UnderWay, o.Waiting)
 		}
 		if len(o.Unhealthy) != 2 || o.Unhealthy[0].Name != "silent" || o.Unhealthy[1].LastError != "refused" {
 			t.Errorf("unhealthy: %+v", o.Unhealthy)
@@ -98,7 +104,8 @@ func TestOverview(t *testing.T) {
 	limited := person(rbac.Grant{Role: rbac.Viewer, Environment: "staging"})
 	for _, q := range []OverviewQuery{{Now: testNow}, {Now: testNow, Environment: "staging"}} {
 		o, err := ReadOverview(t.Context(), b.pool, limited, q)
-		if err != nil || o.Open != 1 || o.InFlight != 0 || o.Oldest.ID != staging || len(o.Types) != 1 || len(o.Unhealthy) != 1 || len(o.Replays) != 0 {
+		if err != nil || o.Open != 1 || o.InFlight != 0 || o.Oldest.ID != staging || len(o.Types) != 1 || len(o.Unhealthy) != 1 || len(o.Replays) != 0 ||
+			len(o.UnderWay) != 1 || o.UnderWay[0].ID != waits {
 			t.Errorf("staging only: %+v, %v", o, err)
 		}
 	}

@@ -42,8 +42,36 @@ func TestOverviewSaysWhatBurns(t *testing.T) {
 	if link, _ := doc.Find("#types tr[data-row] a").First().Attr("href"); !strings.Contains(link, "env=production") {
 		t.Errorf("a link loses the environment: %s", link)
 	}
+	groups := doc.Find("#groups")
+	if link, _ := groups.Find("li a").First().Attr("href"); !strings.HasPrefix(link, "/groups/") || !strings.Contains(text(groups), "invalid recipient: ‹email›") || !strings.Contains(text(groups), "1 open") {
+		t.Errorf("the groups say %q and lead to %q", text(groups), link)
+	}
+	if got := text(doc.Find("#under-way")); !strings.Contains(got, "nothing waits to leave") {
+		t.Errorf("without a replay: %q", got)
+	}
 	limited := b.grant(t, rbac.Grant{Role: rbac.Viewer, Environment: "staging"}).open(t, "/", http.StatusOK)
 	if got := text(limited.Find("h1")); got != "1 open dead job" || strings.Contains(text(limited.Find("main")), "charge_card") {
 		t.Errorf("someone of staging is told %q", got)
+	}
+}
+
+func TestOverviewListsReplaysThatWait(t *testing.T) {
+	t.Parallel()
+	b := pageSetup(t)
+	b.takeAll()
+	cl := b.as(t, rbac.Operator)
+	id := b.schedule(t, cl, "wel_later")
+	doc := cl.open(t, "/", http.StatusOK)
+	got := text(doc.Find("#under-way"))
+	for _, want := range []string{"send_welcome_email wel_later", "Scheduled", "due 2026-05-04 23:30:00 UTC"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if doc.Find("#under-way a[href='/jobs/"+id+"']").Length() != 1 || !strings.Contains(text(doc.Find(".figures")), "1 more waits to leave") {
+		t.Errorf("no way to the job, or no count: %s", text(doc.Find(".figures")))
+	}
+	if got := text(b.grant(t, rbac.Grant{Role: rbac.Viewer, Environment: "staging"}).open(t, "/", http.StatusOK).Find("#under-way")); strings.Contains(got, "wel_later") {
+		t.Errorf("someone of staging is told of production's: %q", got)
 	}
 }

@@ -75,6 +75,27 @@ func Groups(ctx context.Context, db dlq.DB, p *rbac.Principal, environment, at s
 	return page, nil
 }
 
+// TopGroups reads the groups with the most open jobs in scope, at most n.
+func TopGroups(ctx context.Context, db dlq.DB, p *rbac.Principal, environment string, n int) ([]Group, error) {
+	where, args, err := scoped(p, "d", environment, pgx.NamedArgs{"limit": n})
+	if err != nil {
+		return nil, err
+	}
+	return collect[Group](ctx, db, "top groups", `
+		SELECT g.fingerprint, g.job_type, g.category, g.error_class, g.template, g.first_seen, g.last_seen,
+		       g.sample_death AS sample, c.open, c.open AS jobs
+		FROM (SELECT d.fingerprint, sum(d.n)::bigint AS open
+		      FROM redrive.counts d
+		      WHERE d.status = 'open'
+		        AND `+where+`
+		      GROUP BY d.fingerprint
+		      HAVING sum(d.n) > 0
+		      ORDER BY open DESC, d.fingerprint
+		      LIMIT @limit) c
+		JOIN redrive.groups g ON g.fingerprint = c.fingerprint
+		ORDER BY c.open DESC, g.fingerprint`, args)
+}
+
 // GroupOf reads one group. Errors: NotFound when there is none with a job in
 // scope.
 func GroupOf(ctx context.Context, db dlq.DB, p *rbac.Principal, fingerprint string) (Group, error) {
