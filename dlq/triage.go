@@ -131,6 +131,9 @@ func (a act) allowed(j TriageJob) error {
 		if a.name == "reopen" {
 			return problem.New(problem.Conflict, "This job is open already.")
 		}
+		if j.Status == triageVerbs[a.name] {
+			return problem.New(problem.Conflict, "This job is %s already.", j.Status)
+		}
 		return problem.New(problem.Conflict, "This job is %s, so it can't be %s. Reopen it first.", j.Status, triageVerbs[a.name])
 	}
 	return nil

@@ -117,11 +117,10 @@ func actID(j dlq.TriageJob) string { return strconv.FormatInt(j.ID, 10) }
 
 // act fills what the pages of all actions show.
 func (s *Server) act(c echo.Context, j dlq.TriageJob, title string) (job.Act, error) {
-	page, err := s.page(c, title, layout.SectionJobs)
+	page, err := s.pageIn(c, title, layout.SectionJobs, j.Environment, route.Jobs)
 	if err != nil {
 		return job.Act{}, err
 	}
-	page.Environment = j.Environment
 	return job.Act{Page: page, Version: strconv.Itoa(j.Generation), Brief: job.Brief{
 		ID: actID(j), JobID: j.JobID, Type: j.JobType, Environment: j.Environment, Status: j.Status, Key: j.IdempotencyKey}}, nil
 }

@@ -31,7 +31,7 @@ func (s *Server) batchPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	props, err := s.batchProps(c, b)
+	props, err := s.batchProps(c, s.batchNow(b))
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,20 @@ func (s *Server) batchesPage(c echo.Context) error {
 	}
 	props := batches.ListProps{Pages: pages(c, found.Next, found.Prev)}
 	for _, b := range found.Rows {
-		props.Rows = append(props.Rows, batchRow(b))
+		props.Rows = append(props.Rows, batchRow(s.batchNow(b)))
 	}
 	if props.Page, err = s.page(c, s.environmentTitle(c, "Batches of replays, newest first"), layout.SectionBatches); err != nil {
 		return err
 	}
 	return s.render(c, http.StatusOK, batches.List(props))
+}
+
+// batchNow calls a batch that is ordered for later what it is until then.
+func (s *Server) batchNow(b board.Batch) board.Batch {
+	if b.State == "running" && b.Ended == 0 && when(b.DueAt).After(s.people.Now()) {
+		b.State = "scheduled"
+	}
+	return b
 }
 
 // batchRow shows a single replay that has ended by how it ended.

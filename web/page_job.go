@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -45,7 +46,7 @@ func (s *Server) jobPage(c echo.Context) error {
 	if props.Payload, err = s.jobPayloadProps(c, p, d, view); err != nil {
 		return err
 	}
-	if props.Page, err = s.pageIn(c, jobTitle(d), layout.SectionJobs, d.Job.Environment, route.Jobs); err != nil {
+	if props.Page, err = s.pageIn(c, jobTitle(d, s.people.Now()), layout.SectionJobs, d.Job.Environment, route.Jobs); err != nil {
 		return err
 	}
 	props.Page.Live = route.JobEvents(props.ID)
@@ -151,12 +152,15 @@ func primary(action string, v replay.Verdict) route.Action {
 }
 
 // jobTitle is the page's heading.
-func jobTitle(d *dlq.Details) string {
+func jobTitle(d *dlq.Details, now time.Time) string {
 	j := d.Job
 	is := map[string]string{"open": "is dead", "snoozed": "is put aside", "replaying": "is being replayed",
 		"recovered": "has recovered", "resolved": "is resolved", "discarded": "is discarded"}[j.Status]
-	if d.Waiting() != nil {
-		is = "is ordered to be replayed"
+	if r := d.Waiting(); r != nil {
+		is = "waits to be replayed"
+		if r.Scheduled(now) {
+			is = "has a replay scheduled"
+		}
 	}
 	return component.Cut(j.JobType, 60) + " " + component.Cut(j.JobID, 60) + " " + is + ", " + j.Environment
 }

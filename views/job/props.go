@@ -251,3 +251,16 @@ func (e *Error) rootFirst() []Cause {
 	}
 	return chain
 }
+
+// gaveUpWords says why the worker stopped trying.
+func gaveUpWords(code string) string {
+	switch code {
+	case "attempts":
+		return "All its attempts were used"
+	case "window":
+		return "Its time to try was over"
+	case "poison":
+		return "Poison: it broke its worker again and again"
+	}
+	return component.Sentence(code)
+}
