@@ -68,6 +68,8 @@ func Overview(theme string) overview.Props {
 			daily[d] = (i*7 + d*d*3) % 23
 		}
 		p.ByType = append(p.ByType, overview.TypeRow{Type: name, Open: 611 / (i + 1), Daily: daily, Oldest: ago(time.Duration(i*31+5) * time.Hour)})
+		p.Groups = append(p.Groups, overview.GroupRow{Fingerprint: "0f3a", Type: name, Class: "TimeoutError", Message: "no answer from ‹host› within ‹n› s", Open: 90 / (i + 1), Last: ago(time.Duration(i*7) * time.Minute)})
+		p.UnderWay = append(p.UnderWay, overview.ReplayRow{JobID: "12", Type: name, Environment: environments[i%3], Label: "job_99" + string(rune('0'+i)), State: []string{"released", "ready", "scheduled"}[i%3], By: "oncall@demo.test", At: ago(time.Duration(-i*9) * time.Minute)})
 		p.Replays = append(p.Replays, overview.ReplayRow{JobID: "12", Type: name, Environment: environments[i%3], Label: "job_88" + string(rune('0'+i)), State: states[i], By: "oncall@demo.test", At: ago(time.Duration(i*9) * time.Minute)})
 	}
 	return p
