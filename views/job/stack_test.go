@@ -9,7 +9,7 @@ import (
 
 func TestStackFoldsLibraries(t *testing.T) {
 	t.Parallel()
-	groups := foldStack("main.work()\n\t/app/main.go:4\ngithub.com/x/y.run()\n\t/root/go/pkg/mod/x/y.go:9\nruntime.goexit()\n\t/usr/local/go/src/runtime/asm.s:1\nmain.main()\n\t/app/main.go:1\n")
+	groups := foldStack("main.work()\n\t/app/main.go:4\ngithub.com/x/y.run()\n\t/build/go/pkg/mod/x/y.go:9\nruntime.goexit()\n\t/usr/local/go/src/runtime/asm.s:1\nmain.main()\n\t/app/main.go:1\n")
 	var got []string
 	for _, group := range groups {
 		word := "library"
@@ -20,7 +20,7 @@ func TestStackFoldsLibraries(t *testing.T) {
 	}
 	want := []string{
 		"own", "main.work()|\t/app/main.go:4",
-		"library", "github.com/x/y.run()|\t/root/go/pkg/mod/x/y.go:9|runtime.goexit()|\t/usr/local/go/src/runtime/asm.s:1",
+		"library", "github.com/x/y.run()|\t/build/go/pkg/mod/x/y.go:9|runtime.goexit()|\t/usr/local/go/src/runtime/asm.s:1",
 		"own", "main.main()|\t/app/main.go:1",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

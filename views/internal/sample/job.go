@@ -30,7 +30,7 @@ const stackText = `mail.(*Client).Send(0xc000112000, {0x1, 0x2})
 main.(*WelcomeWorker).Work(0xc0000b4000)
 	/app/cmd/worker/welcome.go:41
 github.com/riverqueue/river.(*jobExecutor).execute(0xc0001)
-	/root/go/pkg/mod/github.com/riverqueue/river/job_executor.go:211
+	/build/go/pkg/mod/github.com/riverqueue/river/job_executor.go:211
 runtime.goexit()
 	/usr/local/go/src/runtime/asm_amd64.s:1700`
 
