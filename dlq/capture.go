@@ -3,6 +3,7 @@ package dlq
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -112,19 +113,8 @@ func compareIdentity(a, b *death) int {
 
 // captureRound takes deaths of different jobs, sorted by identity.
 func (c *Capturer) captureRound(ctx context.Context, tx pgx.Tx, round []*death, now time.Time) error {
-	if err := insertJobs(ctx, tx, round, now); err != nil {
-		return fmt.Errorf("dlq: capture: new jobs: %w", err)
-	}
-	var known []*death
-	for _, d := range round {
-		if d.id == 0 {
-			known = append(known, d)
-		}
-	}
-	if len(known) > 0 {
-		if err := lockJobs(ctx, tx, known); err != nil {
-			return fmt.Errorf("dlq: capture: known jobs: %w", err)
-		}
+	if err := findJobs(ctx, tx, round, now); err != nil {
+		return err
 	}
 	if err := c.seal(ctx, tx, round); err != nil {
 		return err
@@ -133,6 +123,28 @@ func (c *Capturer) captureRound(ctx context.Context, tx pgx.Tx, round []*death, 
 		return fmt.Errorf("dlq: capture: deaths: %w", err)
 	}
 	return nil
+}
+
+// findJobs gives every death of the round its job: a new row, or the known one,
+// locked. A known job may be purged between the two statements; then it is new.
+func findJobs(ctx context.Context, tx pgx.Tx, round []*death, now time.Time) error {
+	missing := round
+	for try := 1; ; try++ {
+		if err := insertJobs(ctx, tx, missing, now); err != nil {
+			return fmt.Errorf("dlq: capture: new jobs: %w", err)
+		}
+		missing = slices.DeleteFunc(slices.Clone(missing), func(d *death) bool { return d.id != 0 })
+		if len(missing) == 0 {
+			return nil
+		}
+		err := lockJobs(ctx, tx, missing)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errUnseen) || try == 3 {
+			return fmt.Errorf("dlq: capture: known jobs: %w", err)
+		}
+	}
 }
 
 func (c *Capturer) scope(jobType string) string {

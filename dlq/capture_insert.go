@@ -87,18 +87,18 @@ const jobsTable = `
 		AND l.scope = u.key_scope
 		AND l.key = u.idempotency_key`
 
-// The effect at capture: the worker's word, else the ledger's, else unknown
-// where the failure left its end open.
+// The effect at capture: done when the ledger says so; else the worker's word,
+// else the ledger's, else unknown where the failure left its end open.
 const (
-	effectOf = `CASE WHEN u.effect <> '' THEN u.effect
-		WHEN l.state = 'done' THEN 'done'
+	effectOf = `CASE WHEN l.state = 'done' THEN 'done'
+		WHEN u.effect <> '' THEN u.effect
 		WHEN l.state = 'begun' THEN 'unknown'
 		WHEN l.state = 'failed' THEN 'none'
 		WHEN u.maybe THEN 'unknown'
 		ELSE 'none' END`
-	effectIDOf = `CASE WHEN u.effect <> '' THEN u.effect_id
+	effectIDOf = `CASE WHEN u.effect = 'done' AND u.effect_id <> '' THEN u.effect_id
 		WHEN l.state = 'done' THEN l.effect_id
-		ELSE '' END`
+		ELSE u.effect_id END`
 	// effectKept: an effect that may have happened before is still unknown after
 	// a death that is clear by itself, unless the worker says otherwise, or the
 	// ledger does: with a row that isn't older than a replay whose end is unknown.

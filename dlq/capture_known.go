@@ -3,6 +3,7 @@ package dlq
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +35,9 @@ type knownDetail struct {
 	Kept       bool // the current version's bytes are still there
 	MaxVersion int
 }
+
+// errUnseen says that jobs which weren't inserted can't be read either.
+var errUnseen = errors.New("known jobs can't be seen by this transaction; run it again")
 
 // lockJobs locks the rows of known jobs in the order of their identity and
 // judges each death by what they hold.
@@ -76,7 +80,7 @@ func lockJobs(ctx context.Context, tx pgx.Tx, rows []*death) error {
 	if len(jobs) != len(rows) || len(details) != len(rows) {
 		// Purged between insert and lock, or hidden by an older snapshot of the
 		// caller's isolation level.
-		return fmt.Errorf("%d of %d known jobs can't be seen by this transaction; run it again", len(rows)-min(len(jobs), len(details)), len(rows))
+		return fmt.Errorf("%d of %d %w", len(rows)-min(len(jobs), len(details)), len(rows), errUnseen)
 	}
 	for i, d := range rows {
 		d.follow(jobs[i], details[i])

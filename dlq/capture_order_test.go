@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -92,4 +93,30 @@ func TestDeathKeyIgnoresTheClock(t *testing.T) {
 			r.Fatalf("attempts %d and %d share the key %q", doc.attemptNumber(), other.AttemptCount, deathKey(doc))
 		}
 	})
+}
+
+// A job may be purged while its next death is captured: then it is a new job,
+// and the caller's transaction isn't harmed.
+func TestCaptureWhilePurged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	done := make(chan struct{})
+	var purge sync.WaitGroup
+	purge.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				b.exec(t, `DELETE FROM redrive.dead_jobs WHERE job_id = 'p'`)
+			}
+		}
+	})
+	for n := range 150 {
+		if out := b.one(t, job("p", 1+n, n)); out.ID == 0 {
+			t.Errorf("death %d: %+v", n, out)
+		}
+	}
+	close(done)
+	purge.Wait()
 }

@@ -284,7 +284,7 @@ func TestCaptureEffect(t *testing.T) {
 		want                                                       string
 	}{
 		{"send_welcome_email", "k-done", "", "", "", "", "", "done|msg_9"},
-		{"send_welcome_email", "k-done", "none", "", "", "", "", "none|"},
+		{"send_welcome_email", "k-done", "none", "", "", "", "", "done|msg_9"}, // a finished row is stronger than a word
 		{"send_welcome_email", "k-begun", "", "", "", "", "", "unknown|"},
 		{"send_welcome_email", "k-failed", "", "", "Timeout", "timed out", "", "none|"},
 		{"send_welcome_email", "k-other", "", "", "HttpError", "503", "", "none|"},

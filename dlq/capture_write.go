@@ -54,6 +54,10 @@ func writeDeaths(ctx context.Context, tx pgx.Tx, round []*death, now time.Time) 
 	return tx.SendBatch(ctx, batch).Close()
 }
 
+// stillSettled: a run that died after its effect was done leaves nothing to do,
+// so a job that was settled stays so.
+const stillSettled = `u.ledger_state = 'done' AND d.status IN ('recovered', 'resolved')`
+
 // queueUpdates makes a later death the job's current one: whatever had been
 // decided about the one before (its status, its fix) is over.
 func queueUpdates(batch *pgx.Batch, rows []*death, now time.Time) {
@@ -64,7 +68,11 @@ func queueUpdates(batch *pgx.Batch, rows []*death, now time.Time) {
 		UPDATE redrive.dead_jobs d
 		SET generation = n.generation, job_type = u.job_type, queue = u.queue, tenant = u.tenant, entity = u.entity,
 		    event = u.event, destination = u.destination, key_scope = u.key_scope, idempotency_key = u.idempotency_key,
-		    status = 'open', snoozed_until = NULL, settled_reason = '', settled_ref = '', settled_by = '', settled_at = NULL,
+		    status = CASE WHEN `+stillSettled+` THEN d.status ELSE 'open' END, snoozed_until = NULL,
+		    settled_reason = CASE WHEN `+stillSettled+` THEN d.settled_reason ELSE '' END,
+		    settled_ref = CASE WHEN `+stillSettled+` THEN d.settled_ref ELSE '' END,
+		    settled_by = CASE WHEN `+stillSettled+` THEN d.settled_by ELSE '' END,
+		    settled_at = CASE WHEN `+stillSettled+` THEN d.settled_at END,
 		    fix_kind = '', fix_ref = '', effect = `+effectKept+`, effect_id = u.effect_id,
 		    category = u.category, category_by = u.category_by, reason_code = u.reason_code, reason_text = u.reason_text,
 		    gave_up = u.gave_up, error_class = u.error_class, error_message = u.error_message, status_code = u.status_code,

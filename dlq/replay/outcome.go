@@ -22,6 +22,7 @@ type End struct {
 	Failure       *Failure
 
 	onlyUndelivered bool // holds only while the target doesn't have it
+	inLedger        bool // the ledger has the key's effect as done
 }
 
 // Failure is the attempt that a failed replay made, for targets whose jobs no
@@ -101,6 +102,7 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 			e = End{Outcome: Succeeded, Code: "ledger_done", EffectID: row.EffectID,
 				Detail: "the ledger says that the effect happened, although the run ended otherwise: " + e.Detail}
 		}
+		e.inLedger = true
 	case "begun":
 		e.EffectUnknown = true
 		if e.Outcome == Succeeded || e.Outcome == AlreadyDone {
@@ -175,6 +177,19 @@ func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 		it.DeadJobID, it.Generation, status, effect, e.EffectID, "recovered by replay "+strconv.FormatInt(it.ReplayID, 10), s.now())
 	if err != nil {
 		return fmt.Errorf("replay: end job: %w", err)
+	}
+	if tag.RowsAffected() == 0 && e.inLedger {
+		// The death of this run came first: with its effect done there is nothing
+		// to do about it.
+		_, err := tx.Exec(ctx, `
+			UPDATE redrive.dead_jobs
+			SET status = 'recovered', effect = 'done', effect_id = CASE WHEN $4 = '' THEN effect_id ELSE $4 END,
+			    settled_reason = $5, settled_ref = '', settled_by = '', settled_at = $6, updated_at = $6
+			WHERE id = $1 AND key_scope = $2 AND idempotency_key = $3 AND status IN ('open', 'snoozed')`,
+			it.DeadJobID, it.Key.Scope, it.Key.Key, e.EffectID, "recovered by replay "+strconv.FormatInt(it.ReplayID, 10), s.now())
+		if err != nil {
+			return fmt.Errorf("replay: recover job: %w", err)
+		}
 	}
 	if tag.RowsAffected() == 0 && effect == "unknown" {
 		// Whatever it died of since: this effect may have happened.

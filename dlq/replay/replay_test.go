@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/redrive-dlq/redrive/dlq"
 	"github.com/redrive-dlq/redrive/dlq/envelope"
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/ledger"
@@ -579,3 +580,57 @@ func TestBegunByAnotherJobOfTheKeyCanBeSettled(t *testing.T) {
 		t.Fatalf("after it was settled: %v", err)
 	}
 }
+
+// A run may die after its effect was written: whether its source or its outcome
+// is faster, nothing is left to do.
+func TestDeathOfARunWhoseEffectIsDone(t *testing.T) {
+	t.Parallel()
+	for _, deathFirst := range []bool{true, false} {
+		b := setup(t)
+		id := b.job(t, jobOpts{id: "1", key: "k"})
+		o, err := b.order(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.release(t)
+		if err := ledger.Finish(t.Context(), b.pool, ledger.Key{Environment: "production", Scope: "welcome", Key: "k"}, json.RawMessage(`{"id":"m_1"}`)); err != nil {
+			t.Fatal(err)
+		}
+		die := func() {
+			t.Helper()
+			doc := &dlq.Document{Environment: "production", Source: "test", JobType: "send_welcome_email", JobID: "1", IdempotencyKey: "k",
+				Payload: []byte(`{"a": 1}`), AttemptCount: 4, DeadAt: json.RawMessage(`"2026-03-01T00:00:00Z"`), Effect: "none",
+				Attempts: []dlq.AttemptDoc{{ErrorClass: "Killed", Message: "stuck job rescued"}}}
+			err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+				out, err := dlq.NewCapturer(welcomeScope{}, nil, nil).Capture(t.Context(), tx, []*dlq.Document{doc})
+				if err == nil && out[0].Outcome != dlq.CaptureUpdated {
+					t.Errorf("captured as %+v", out[0])
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if deathFirst {
+			die()
+		}
+		if _, err := b.svc.Record(t.Context(), o.ReplayID, replay.End{Outcome: replay.Failed, Code: "discarded"}); err != nil {
+			t.Fatal(err)
+		}
+		if !deathFirst {
+			die()
+		}
+		if s, e, eid := b.status(t, id); s != "recovered" || e != "done" || eid != "m_1" {
+			t.Errorf("death first: %v: the job is %s, %s, %q", deathFirst, s, e, eid)
+		}
+		if n := b.count(t, `SELECT generation FROM redrive.dead_jobs WHERE id = $1`, id); n != 2 {
+			t.Errorf("death first: %v: generation %d, the death isn't kept", deathFirst, n)
+		}
+	}
+}
+
+type welcomeScope struct{}
+
+func (welcomeScope) Scope(string) string        { return "welcome" }
+func (welcomeScope) HasSideEffects(string) bool { return true }

@@ -137,7 +137,9 @@ func (w *mailWorker) Work(ctx context.Context, j *river.Job[mailArgs]) error {
 	if err := ledger.Finish(ctx, w.pool, key, json.RawMessage(`{"id":"m-`+j.Args.Key+`"}`)); err != nil {
 		return err
 	}
-	pause()
+	for range 5 { // the effect is done and River doesn't know it yet
+		pause()
+	}
 	return nil
 }
 

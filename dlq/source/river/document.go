@@ -100,12 +100,12 @@ func (r *Reader) attempts(d *dlq.Document, j *row, m metadata, after int) {
 		words = m.death.said
 		words.add(last.said)
 	}
-	d.GaveUp = oneOf(gaveUpWords, m.word("gave_up"), words.GaveUp, gaveUp(j.State, last, failedNow))
-	d.Category = oneOf(categoryWords, m.word("category"), words.Category)
+	d.GaveUp = oneOf(gaveUpWords, m.atEnd("gave_up"), words.GaveUp, gaveUp(j.State, last, failedNow))
+	d.Category = oneOf(categoryWords, m.atEnd("category"), words.Category)
 	d.ReasonCode, d.ReasonText = words.Reason.Code, words.Reason.Text
-	d.Effect = oneOf(effectWords, m.word("effect"), words.Effect)
+	d.Effect = oneOf(effectWords, m.atEnd("effect"), words.Effect)
 	if d.Effect == "done" {
-		d.EffectID = firstOf(m.word("effect_id"), words.EffectID)
+		d.EffectID = firstOf(m.atEnd("effect_id"), words.EffectID)
 	}
 }
 

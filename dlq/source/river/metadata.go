@@ -6,7 +6,7 @@ import "encoding/json"
 // or the code that inserts a job may write them:
 //
 //	redrive:key, :tenant, :entity, :event, :destination, :payload_version   about the job
-//	redrive:gave_up, :category, :effect, :effect_id                         about its end
+//	redrive:gave_up, :category, :effect, :effect_id                         about its end, until it is replayed
 //	redrive:job        {idempotency_key, tenant, entity, …}                 the same as one object
 //	redrive:attempts   [{attempt, worker_version, duration_ms, side_effect}]
 //	redrive:death      {attempt, gave_up, category, reason, effect, …}      of the death at that attempt
@@ -61,4 +61,14 @@ func (m metadata) word(names ...string) string {
 		}
 	}
 	return ""
+}
+
+// atEnd is a flat word about the job's end. It names no attempt, so after a
+// re-entry it may speak of the death before that: then only what names its
+// attempt is believed.
+func (m metadata) atEnd(name string) string {
+	if _, again := m.all[metaPrefix+"replay"]; again {
+		return ""
+	}
+	return m.word(name)
 }
