@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
@@ -16,7 +18,7 @@ import (
 // maxFile bounds the catalogue: it is written by hand.
 const maxFile = 1 << 20
 
-// identifier is what types, environments and sources are called: the words
+// identifier is what environments and sources are called: the words
 // stand in URLs, filters and metrics.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$`)
 
@@ -77,8 +79,8 @@ func (r *reader) catalogue(source []byte) *Catalogue {
 		return c
 	}
 	for _, e := range types.entries() {
-		if !identifier.MatchString(e.key) {
-			e.at.fault("%q can't be a type's name; use letters, digits and _ . : -", e.key)
+		if !typeName(e.key) {
+			e.at.fault("%q can't be a type's name; it has 1 to 255 bytes, no control characters and no space at its ends", e.key)
 			continue
 		}
 		c.types[e.key] = c.readType(e.key, e.body)
@@ -94,6 +96,12 @@ func (r *reader) syntax(err error) {
 		f.Line, f.Column, f.Message = s.Token.Position.Line, s.Token.Position.Column, s.Message
 	}
 	r.faults = append(r.faults, f)
+}
+
+// typeName reports whether a type may be called so. Workers choose these names,
+// so whatever can be captured and shown on one line can be declared.
+func typeName(s string) bool {
+	return s != "" && len(s) <= 255 && utf8.ValidString(s) && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 func (v value) names(what string) []string {

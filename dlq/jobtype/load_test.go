@@ -176,7 +176,7 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		"empty":               {"", "exactly one document"},
 		"no types":            {"environments: [x]\n", "declares no types"},
 		"not a mapping":       {"- a\n", "must be a mapping"},
-		"odd type name":       {"types: {'a b': {}}\n", "can't be a type's name"},
+		"odd type name":       {"types: {' a': {}}\n", "can't be a type's name"},
 		"other environment":   {"sources: [{name: s, environment: staging}]\n" + head + "    targets: {production: {river: {client: s}}}\n", "a replay never leaves its environment"},
 		"unknown client":      {"sources: [{name: s, environment: staging}]\n" + head + "    targets: {production: {river: {client: z}}}\n", "no river source of this file"},
 		"source url":          {"sources: [{name: s, environment: staging, url: 'postgres://u:hunter2@h/d'}]\n" + head, "must name an environment variable"},
