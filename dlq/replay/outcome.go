@@ -226,7 +226,10 @@ func (s *Service) next(ctx context.Context, tx pgx.Tx, it Item) error {
 	if err != nil {
 		return fmt.Errorf("replay: next of entity: %w", err)
 	}
-	return makeReady(ctx, tx, id)
+	if err := makeReady(ctx, tx, id); err != nil && !isUnique(err) {
+		return err
+	}
+	return nil // one whose job or key is still under way stays pending; promote comes back to it
 }
 
 func endBatch(ctx context.Context, tx pgx.Tx, batchID int64) error {
