@@ -228,3 +228,35 @@ func (b *bundle) exec(t *testing.T, sql string, args ...any) {
 		t.Fatal(err)
 	}
 }
+
+// A replay is taken back while another of its job and entity is out, and a third
+// one waits: the third can't leave yet, and that is no reason to refuse.
+func TestCancelWhileTheNextOfItsEntityCantLeave(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	now := time.Now()
+	b.svc.Now = func() time.Time { return now }
+	id := b.job(t, jobOpts{id: "1", entity: "order:1"})
+	if _, err := b.order(id); err != nil {
+		t.Fatal(err)
+	}
+	b.release(t)
+	var last replay.Ordered
+	for generation := 2; generation <= 3; generation++ { // it died again, outside, and was ordered for later
+		_, err := b.pool.Exec(t.Context(), `UPDATE redrive.dead_jobs SET generation = $2, status = 'open' WHERE id = $1`, id, generation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last, err = b.svc.One(t.Context(), b.oncall, replay.Order{DeadJobID: id, Generation: generation, PayloadVersion: 1,
+			Reason: "the test says so", At: now.Add(time.Duration(generation) * time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(time.Minute)
+	if err := b.svc.CancelOne(t.Context(), b.oncall, last.ReplayID, "taken back"); err != nil {
+		t.Fatal(err)
+	}
+	if _, outcome, _ := b.outcome(t, last.ReplayID); outcome != replay.Cancelled {
+		t.Fatal(outcome)
+	}
+}
