@@ -10,7 +10,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/dlq"
-	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/rbac"
@@ -22,7 +21,6 @@ type Config struct {
 	Pool     *pgxpool.Pool
 	Capturer *dlq.Capturer
 	Replays  *replay.Service
-	Types    func() *jobtype.Catalogue
 	// Log gets the causes of documents that the database refused; nil: slog.Default.
 	Log *slog.Logger
 }
