@@ -16,12 +16,12 @@ import (
 // takingTarget carries every payload; nothing is released in these tests.
 type takingTarget struct{}
 
-func (takingTarget) Check(context.Context, pgx.Tx, replay.Item, []byte) (*replay.Refusal, error) {
-	return nil, nil
+func (takingTarget) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
+	return make([]*replay.Refusal, len(items)), nil
 }
 
-func (takingTarget) Release(context.Context, pgx.Tx, replay.Item) (replay.Released, *replay.Refusal, error) {
-	return replay.Released{}, nil, nil
+func (takingTarget) Release(_ context.Context, _ pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+	return make([]replay.Released, len(items)), nil
 }
 
 // takeAll lets the console's replays go to a target that takes them, by the

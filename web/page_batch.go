@@ -96,6 +96,6 @@ func (s *Server) batchEvents(c echo.Context) error {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s %d %d", b.State, b.Ended, b.Failed), nil
+		return fmt.Sprintf("%s %d %d", b.State, b.Ended(), b.Failed()), nil
 	}, rbac.Read)
 }

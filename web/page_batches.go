@@ -31,7 +31,7 @@ func (s *Server) batchesPage(c echo.Context) error {
 
 // batchNow calls a batch that is ordered for later what it is until then.
 func (s *Server) batchNow(b board.Batch) board.Batch {
-	if b.State == "running" && b.Ended == 0 && when(b.DueAt).After(s.people.Now()) {
+	if b.State == "running" && b.Ended() == 0 && when(b.DueAt).After(s.people.Now()) {
 		b.State = "scheduled"
 	}
 	return b
@@ -40,7 +40,7 @@ func (s *Server) batchNow(b board.Batch) board.Batch {
 // batchRow shows a single replay that has ended by how it ended.
 func batchRow(b board.Batch) batches.Row {
 	row := batches.Row{ID: strconv.FormatInt(b.ID, 10), Type: b.JobType, Environment: b.Environment, State: b.State,
-		Planned: b.Planned, Ended: b.Ended, Failed: b.Failed, By: b.CreatedBy, Reason: reasonText(b.Reason), At: b.CreatedAt}
+		Planned: b.Planned, Ended: b.Ended(), Failed: b.Failed(), By: b.CreatedBy, Reason: reasonText(b.Reason), At: b.CreatedAt}
 	if b.ConfirmedBy != "" {
 		row.By = b.ConfirmedBy
 	}
@@ -76,7 +76,7 @@ func outcomeWords(b board.Batch) string {
 	}
 	switch b.State {
 	case "done":
-		return ": " + component.Count(b.Ended-b.Failed) + " ended well or were left out, " + component.Count(b.Failed) + " failed"
+		return ": " + component.Count(b.Ended()-b.Failed()) + " ended well or were left out, " + component.Count(b.Failed()) + " failed"
 	case "scheduled":
 		return " is scheduled"
 	case "running":

@@ -100,11 +100,17 @@ type Edits struct {
 	Options []string
 }
 
-// Rate limits releases of a type; zero means not limited.
+// Rate limits releases of a type; zero means the default, see [Type.Limit].
 type Rate struct{ PerMinute, Burst, PerTenantPerMinute int }
 
-// Batch are the thresholds of batches of a type; zero means not set.
-type Batch struct{ ApprovalAbove, Canary, StopAtFailurePct int }
+// Batch are the rules for batches of a type; zero means the default, see
+// [Type.ApprovalAbove], [Type.Canary] and [Type.StopAtFailurePct].
+type Batch struct {
+	ApprovalAbove, Canary, StopAtFailurePct int
+	// ContinueEntity lets an entity's later replays go on after one of them
+	// failed; by default they are skipped.
+	ContinueEntity bool
+}
 
 // Retention is how long ended jobs are kept; zero means the default.
 type Retention struct{ Recovered, Discarded time.Duration }
@@ -124,6 +130,9 @@ type Target struct {
 	// OutcomeWithin is how long after the release an outcome may take before
 	// the replay counts as unconfirmed.
 	OutcomeWithin time.Duration
+	// Concurrency is the most replays that may be out at its destination at
+	// once, all types together; zero means [DefaultConcurrency].
+	Concurrency int
 }
 
 // RiverTarget re-enters a job into the River of a declared source.

@@ -52,3 +52,66 @@ func (t *Type) MoneyRisk() bool {
 
 // EditAllowed says whether a person may change exactly this payload place.
 func (t *Type) EditAllowed(pointer string) bool { return slices.Contains(t.Edits.Payload, pointer) }
+
+// What holds where the catalogue says nothing: slow enough to be watched.
+const (
+	DefaultPerMinute        = 600
+	DefaultBurst            = 20
+	DefaultConcurrency      = 100
+	DefaultApprovalAbove    = 1000
+	DefaultCanary           = 10
+	DefaultStopAtFailurePct = 20
+)
+
+// Limit is the rate of the type's releases with defaults filled in; only
+// PerTenantPerMinute may be zero: tenants are not capped then.
+func (t *Type) Limit() Rate {
+	r := t.Rate
+	if r.PerMinute == 0 {
+		r.PerMinute = DefaultPerMinute
+		if r.Burst == 0 {
+			r.Burst = DefaultBurst
+		}
+	}
+	if r.Burst == 0 {
+		r.Burst = max(1, r.PerMinute/60)
+	}
+	return r
+}
+
+// ApprovalAbove is how many replays one person may release in 24 hours before
+// a second one is asked; for money it is zero.
+func (t *Type) ApprovalAbove() int {
+	switch {
+	case t.MoneyRisk():
+		return 0
+	case t.Batch.ApprovalAbove == 0:
+		return DefaultApprovalAbove
+	}
+	return t.Batch.ApprovalAbove
+}
+
+// Canary is how many replays of a batch leave first, unless a person chooses.
+func (t *Type) Canary() int {
+	if t.Batch.Canary == 0 {
+		return DefaultCanary
+	}
+	return t.Batch.Canary
+}
+
+// StopAtFailurePct is the share of failures, in percent, above which a batch
+// stops by itself.
+func (t *Type) StopAtFailurePct() int {
+	if t.Batch.StopAtFailurePct == 0 {
+		return DefaultStopAtFailurePct
+	}
+	return t.Batch.StopAtFailurePct
+}
+
+// InFlight is how many replays may be out at the target's destination at once.
+func (t Target) InFlight() int {
+	if t.Concurrency == 0 {
+		return DefaultConcurrency
+	}
+	return t.Concurrency
+}

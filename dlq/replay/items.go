@@ -19,7 +19,7 @@ type querier interface {
 func (s *Service) items(ctx context.Context, db querier, where string, args pgx.NamedArgs) ([]Item, error) {
 	rows, err := db.Query(ctx, `
 		SELECT r.id, r.batch_id, r.dead_job_id, r.generation, r.payload_version, r.environment, r.source, r.job_id,
-		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, r.target, r.target_ref, r.released_at,
+		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, b.target, r.target_ref, r.released_at,
 		       r.delivered_at IS NOT NULL, r.ledger_begins
 		FROM redrive.replays r
 		JOIN redrive.batches b ON b.id = r.batch_id

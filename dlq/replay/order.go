@@ -119,19 +119,19 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, p *rbac.Principal, o Ord
 	err = tx.QueryRow(ctx, `
 		INSERT INTO redrive.batches
 			(environment, job_type, kind, state, cutoff, reason, plan_hash, planned, eligible, due_at,
-			 created_by, confirmed_by, confirmed_at)
-		VALUES ($1, $2, 'single', 'running', now(), $3, $4, 1, 1, $5, $6, $6, now())
-		RETURNING id`, j.Environment, j.JobType, o.Reason, planHash(j), o.At, p.Email).Scan(&out.BatchID)
+			 created_by, confirmed_by, confirmed_at, created_by_id, confirmed_by_id, target_kind, target, destination, activated_at)
+		VALUES ($1, $2, 'single', 'running', now(), $3, $4, 1, 1, $5, $6, $6, now(), $7, $7, $8, $9, $10, now())
+		RETURNING id`, j.Environment, j.JobType, o.Reason, planHash(j), o.At, p.Email, p.UserID, kindOf(v.target), raw, v.target.Destination()).Scan(&out.BatchID)
 	if err != nil {
 		return out, fmt.Errorf("replay: write batch: %w", err)
 	}
 	err = tx.QueryRow(ctx, `
 		INSERT INTO redrive.replays
 			(batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, tenant, entity,
-			 key_scope, idempotency_key, target_kind, target, state, due_at)
+			 key_scope, idempotency_key, target_kind, destination, state, due_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15)
 		RETURNING id`, out.BatchID, j.ID, j.Generation, j.PayloadVersion, j.Environment, j.Source, j.JobID, j.JobType, j.Tenant, j.Entity,
-		j.KeyScope, j.IdempotencyKey, kindOf(v.target), raw, o.At).Scan(&out.ReplayID)
+		j.KeyScope, j.IdempotencyKey, kindOf(v.target), v.target.Destination(), o.At).Scan(&out.ReplayID)
 	if err != nil {
 		return out, fmt.Errorf("replay: write replay: %w", err)
 	}

@@ -217,7 +217,7 @@ func (s *Service) next(ctx context.Context, tx pgx.Tx, it Item) error {
 		SELECT id
 		FROM redrive.replays
 		WHERE environment = $1 AND entity = $2 AND entity <> '' AND state = 'pending' AND due_at <= $3
-		ORDER BY due_at, id
+		ORDER BY order_at, id
 		LIMIT 1
 		FOR UPDATE SKIP LOCKED`, it.Environment, it.Entity, s.now()).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -236,8 +236,8 @@ func endBatch(ctx context.Context, tx pgx.Tx, batchID int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE redrive.batches
 		SET state = 'done', finished_at = now()
-		WHERE id = $1 AND state = 'running'
-		  AND NOT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state <> 'ended')`, batchID)
+		WHERE id = $1 AND state = 'running' AND activated_at IS NOT NULL
+		  AND NOT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state IN ('pending', 'ready', 'released'))`, batchID)
 	if err != nil {
 		return fmt.Errorf("replay: end batch: %w", err)
 	}
@@ -254,8 +254,8 @@ func (s *Service) EndBatches(ctx context.Context) (int64, error) {
 		WHERE id IN (
 			SELECT b.id
 			FROM redrive.batches b
-			WHERE b.state IN ('scheduled', 'running')
-			  AND NOT EXISTS (SELECT FROM redrive.replays r WHERE r.batch_id = b.id AND r.state <> 'ended')
+			WHERE b.state IN ('scheduled', 'running') AND b.activated_at IS NOT NULL
+			  AND NOT EXISTS (SELECT FROM redrive.replays r WHERE r.batch_id = b.id AND r.state IN ('pending', 'ready', 'released'))
 			FOR UPDATE SKIP LOCKED)`)
 	if err != nil {
 		return 0, fmt.Errorf("replay: end batches: %w", err)

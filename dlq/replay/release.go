@@ -232,11 +232,15 @@ func (s *Service) releaseOne(ctx context.Context, tx pgx.Tx, it Item) (left bool
 		if !ok {
 			return s.end(ctx, sp, it, End{Outcome: Skipped, Code: NotReplayable, Detail: "this process knows no target of kind " + it.TargetKind})
 		}
-		out, refusal, err := to.Release(ctx, sp, it)
+		outs, err := to.Release(ctx, sp, []Item{it})
 		if err != nil {
 			return err
 		}
-		if refusal != nil {
+		out := outs[0]
+		if out.Err != nil {
+			return out.Err
+		}
+		if refusal := out.Refusal; refusal != nil {
 			return s.end(ctx, sp, it, End{Outcome: Skipped, Code: refusal.Code, Detail: "not replayed because " + refusal.Detail})
 		}
 		left = true

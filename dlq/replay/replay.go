@@ -61,19 +61,22 @@ type Refusal struct {
 	Detail string // completes "not replayed because …"
 }
 
-// Released is what a target says of a replay that it took.
+// Released is what a target says of a replay that was to leave.
 type Released struct {
 	Ref       json.RawMessage // what the outcome will be found by
 	Delivered bool            // the target holds it already; false: a hand-over follows
+	Refusal   *Refusal        // it didn't take it: nothing has left
+	Err       error           // it couldn't say: nothing has left, it is tried again
 }
 
 // Target releases replays to where their jobs run.
 type Target interface {
-	// Check says why the target can't carry the payload, or nil. It writes nothing.
-	Check(ctx context.Context, db pgx.Tx, it Item, payload []byte) (*Refusal, error)
-	// Release hands the replay over inside tx, or refuses it. An error rolls
-	// the item's savepoint back and it stays ready.
-	Release(ctx context.Context, tx pgx.Tx, it Item) (Released, *Refusal, error)
+	// Check says for each item why the target can't carry its payload, or nil.
+	// It writes nothing; one bad item harms only itself.
+	Check(ctx context.Context, db pgx.Tx, items []Item, payloads [][]byte) ([]*Refusal, error)
+	// Release hands replays over inside tx and answers for each, in order. An
+	// item with an Err or a Refusal has left nothing behind in tx.
+	Release(ctx context.Context, tx pgx.Tx, items []Item) ([]Released, error)
 }
 
 // Service plans, orders and releases replays. Any number of processes may run
@@ -85,6 +88,9 @@ type Service struct {
 	Sealer  envelope.Sealer
 	Log     *slog.Logger
 	Now     func() time.Time // injected in tests; nil means time.Now
+	// Enqueue hands work on a batch to the engine inside tx; nil in tests, which
+	// call Do themselves.
+	Enqueue func(ctx context.Context, tx pgx.Tx, w Work, batch int64) error
 }
 
 func (s *Service) now() time.Time {
@@ -112,7 +118,7 @@ func kindOf(t jobtype.Target) string {
 	return ""
 }
 
-// storedTarget is a jobtype.Target as replays.target keeps it: the target
+// storedTarget is a jobtype.Target as batches.target keeps it: the target
 // that was confirmed, whatever the catalogue says later.
 type storedTarget struct {
 	Client        string `json:"client,omitempty"`

@@ -51,18 +51,23 @@ type countingTarget struct {
 	fail atomic.Bool
 }
 
-func (c *countingTarget) Check(context.Context, pgx.Tx, replay.Item, []byte) (*replay.Refusal, error) {
-	return nil, nil
+func (c *countingTarget) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
+	return make([]*replay.Refusal, len(items)), nil
 }
 
-func (c *countingTarget) Release(_ context.Context, _ pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
-	if c.fail.Load() {
-		return replay.Released{}, &replay.Refusal{Code: "no", Detail: "the test says so"}, nil
-	}
+func (c *countingTarget) Release(_ context.Context, _ pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+	out := make([]replay.Released, len(items))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left[it.ReplayID]++
-	return replay.Released{Delivered: true}, nil, nil
+	for i, it := range items {
+		if c.fail.Load() {
+			out[i].Refusal = &replay.Refusal{Code: "no", Detail: "the test says so"}
+			continue
+		}
+		c.left[it.ReplayID]++
+		out[i].Delivered = true
+	}
+	return out, nil
 }
 
 type bundle struct {

@@ -20,11 +20,20 @@ type brokenTarget struct {
 	broken map[int64]bool
 }
 
-func (b *brokenTarget) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
-	if b.broken[it.DeadJobID] {
-		return replay.Released{}, nil, errors.New("the test says so")
+func (b *brokenTarget) Release(ctx context.Context, tx pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+	out := make([]replay.Released, len(items))
+	for i, it := range items {
+		if b.broken[it.DeadJobID] {
+			out[i].Err = errors.New("the test says so")
+			continue
+		}
+		one, err := b.countingTarget.Release(ctx, tx, []replay.Item{it})
+		if err != nil {
+			return nil, err
+		}
+		out[i] = one[0]
 	}
-	return b.countingTarget.Release(ctx, tx, it)
+	return out, nil
 }
 
 // TestBrokenItemsDontStandInTheWay fills more than a whole chunk with replays

@@ -233,11 +233,11 @@ func (s *Service) judgePayload(ctx context.Context, tx pgx.Tx, j job, t *jobtype
 	if !ok {
 		return Verdict{Code: NotReplayable, Lift: LiftCatalogue, Detail: "This process knows no target of kind " + kindOf(target) + "."}, nil
 	}
-	refusal, err := to.Check(ctx, tx, j.item(target), payload)
+	refusals, err := to.Check(ctx, tx, []Item{j.item(target)}, [][]byte{payload})
 	if err != nil {
 		return Verdict{}, err
 	}
-	if refusal != nil {
+	if refusal := refusals[0]; refusal != nil {
 		return Verdict{Code: TargetCantCarry, Detail: "The target can't carry this payload: " + refusal.Detail + "."}, nil
 	}
 	return Verdict{Code: Eligible, Detail: "Nothing stands in the way.", target: target}, nil

@@ -56,12 +56,16 @@ types:
 // accepts takes every replay at once, as a target whose worker tells outcomes.
 type accepts struct{}
 
-func (accepts) Check(context.Context, pgx.Tx, replay.Item, []byte) (*replay.Refusal, error) {
-	return nil, nil
+func (accepts) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
+	return make([]*replay.Refusal, len(items)), nil
 }
 
-func (accepts) Release(context.Context, pgx.Tx, replay.Item) (replay.Released, *replay.Refusal, error) {
-	return replay.Released{Delivered: true}, nil, nil
+func (accepts) Release(_ context.Context, _ pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+	out := make([]replay.Released, len(items))
+	for i := range out {
+		out[i].Delivered = true
+	}
+	return out, nil
 }
 
 type bundle struct {

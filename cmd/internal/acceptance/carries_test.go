@@ -12,10 +12,10 @@ import (
 // carries judges for the test's own orders; releasing is the console's.
 type carries struct{}
 
-func (carries) Check(context.Context, pgx.Tx, replay.Item, []byte) (*replay.Refusal, error) {
-	return nil, nil
+func (carries) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
+	return make([]*replay.Refusal, len(items)), nil
 }
 
-func (carries) Release(context.Context, pgx.Tx, replay.Item) (replay.Released, *replay.Refusal, error) {
-	return replay.Released{}, nil, errors.New("the test itself releases nothing")
+func (carries) Release(context.Context, pgx.Tx, []replay.Item) ([]replay.Released, error) {
+	return nil, errors.New("the test itself releases nothing")
 }

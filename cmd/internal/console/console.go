@@ -81,6 +81,7 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 		return nil, err
 	}
 	riverTarget.HandOver, httpTarget.HandOver = c.engine.handOverToRiver, c.engine.deliver
+	replays.Enqueue = c.engine.work
 
 	watcher := &rivertarget.Watcher{Target: riverTarget, Service: replays, Log: cfg.Log}
 	inbox := &dlq.Inbox{Pool: cfg.Pool, Capturer: capturer, Log: cfg.Log}

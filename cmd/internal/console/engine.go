@@ -32,11 +32,15 @@ type engine struct {
 func newEngine(pool *pgxpool.Pool, replays *replay.Service, target *rivertarget.Target, log *slog.Logger) (*engine, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &rivertarget.HandOverWorker{Target: target, Service: replays})
+	river.AddWorker(workers, &batchWorker{Service: replays})
 	river.AddWorker(workers, &httptarget.Worker{Service: replays, Client: httptarget.NewClient(), Retry: 2 * time.Second})
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Schema:            migrations.Schema,
-		Workers:           workers,
-		Queues:            map[string]river.QueueConfig{handOverQueue: {MaxWorkers: handOverWorkers}},
+		Schema:  migrations.Schema,
+		Workers: workers,
+		Queues: map[string]river.QueueConfig{
+			handOverQueue: {MaxWorkers: handOverWorkers},
+			batchQueue:    {MaxWorkers: batchWorkers},
+		},
 		FetchPollInterval: 250 * time.Millisecond,
 		JobTimeout:        httptarget.SendTimeout + 10*time.Second,
 		// A hand-over that a killed process left behind is looked at again soon;
@@ -60,15 +64,25 @@ func (e *engine) start(ctx context.Context) error {
 
 func (e *engine) stop(ctx context.Context) error { return e.client.Stop(ctx) }
 
-func (e *engine) handOverToRiver(ctx context.Context, tx pgx.Tx, replayID int64) error {
-	return e.insert(ctx, tx, rivertarget.HandOverArgs{ReplayID: replayID})
+func (e *engine) handOverToRiver(ctx context.Context, tx pgx.Tx, replayIDs []int64) error {
+	return e.insert(ctx, tx, replayIDs, func(id int64) river.JobArgs { return rivertarget.HandOverArgs{ReplayID: id} })
 }
 
-func (e *engine) deliver(ctx context.Context, tx pgx.Tx, replayID int64) error {
-	return e.insert(ctx, tx, httptarget.DeliverArgs{ReplayID: replayID})
+func (e *engine) deliver(ctx context.Context, tx pgx.Tx, replayIDs []int64) error {
+	return e.insert(ctx, tx, replayIDs, func(id int64) river.JobArgs { return httptarget.DeliverArgs{ReplayID: id} })
 }
 
-func (e *engine) insert(ctx context.Context, tx pgx.Tx, args river.JobArgs) error {
-	_, err := e.client.InsertTx(ctx, tx, args, &river.InsertOpts{Queue: handOverQueue, MaxAttempts: handOverTries})
+func (e *engine) insert(ctx context.Context, tx pgx.Tx, ids []int64, args func(int64) river.JobArgs) error {
+	all := make([]river.InsertManyParams, 0, len(ids))
+	for _, id := range ids {
+		all = append(all, river.InsertManyParams{Args: args(id), InsertOpts: &river.InsertOpts{Queue: handOverQueue, MaxAttempts: handOverTries}})
+	}
+	_, err := e.client.InsertManyFastTx(ctx, tx, all)
+	return err
+}
+
+// work hands background work on a batch to the engine.
+func (e *engine) work(ctx context.Context, tx pgx.Tx, w replay.Work, batch int64) error {
+	_, err := e.client.InsertTx(ctx, tx, batchArgs{Work: w, Batch: batch}, &river.InsertOpts{Queue: batchQueue, MaxAttempts: handOverTries})
 	return err
 }

@@ -13,11 +13,11 @@ func TestDeathOfAReplayIsItsJobs(t *testing.T) {
 		RETURNING id`)
 	replay := one[string](b, b.store, `
 		WITH b AS (
-			INSERT INTO redrive.batches (environment, job_type, kind, state, cutoff, created_by)
-			VALUES ('production', 'send_welcome_email', 'single', 'running', now(), 'x')
+			INSERT INTO redrive.batches (environment, job_type, kind, state, cutoff, created_by, target)
+			VALUES ('production', 'send_welcome_email', 'single', 'running', now(), 'x', '{"client": "app-prod"}')
 			RETURNING id)
-		INSERT INTO redrive.replays (batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, key_scope, target_kind, target, state)
-		SELECT id, $1, 1, 1, 'production', 'api', 'mail-7', 'send_welcome_email', 's', 'river', '{"client": "app-prod"}', 'released'
+		INSERT INTO redrive.replays (batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, key_scope, target_kind, state)
+		SELECT id, $1, 1, 1, 'production', 'api', 'mail-7', 'send_welcome_email', 's', 'river', 'released'
 		FROM b
 		RETURNING id::text`, job)
 	b.dead(map[string]string{"attempt": "1", "max_attempts": "1",

@@ -125,9 +125,11 @@ func (r *Reader) ownIdentity(ctx context.Context, tx pgx.Tx, doc *dlq.Document) 
 		return nil // no replay's
 	}
 	err = tx.QueryRow(ctx, `
-		SELECT source
-		FROM redrive.replays
-		WHERE id = $1 AND environment = $2 AND job_id = $3 AND job_type = $4 AND target_kind = 'river' AND target ->> 'client' = $5`,
+		SELECT r.source
+		FROM redrive.replays r
+		JOIN redrive.batches b ON b.id = r.batch_id
+		WHERE r.id = $1 AND r.environment = $2 AND r.job_id = $3 AND r.job_type = $4
+		  AND r.target_kind = 'river' AND b.target ->> 'client' = $5`,
 		replayID, doc.Environment, doc.JobID, doc.JobType, r.src.Client).Scan(&doc.Source)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("river: look for the replay of a row: %w", err)

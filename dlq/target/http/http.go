@@ -31,19 +31,27 @@ const (
 // Target is replay.Target for URLs. Release only enqueues the hand-over, in
 // the releasing transaction; the Worker sends.
 type Target struct {
-	// HandOver enqueues the delivery of a replay inside tx.
-	HandOver func(ctx context.Context, tx pgx.Tx, replayID int64) error
+	// HandOver enqueues the delivery of replays inside tx.
+	HandOver func(ctx context.Context, tx pgx.Tx, replayIDs []int64) error
 }
 
 // Check implements replay.Target: HTTP carries any bytes, but the names travel
 // as headers, which would be refused or, worse, trimmed to another key.
-func (t *Target) Check(_ context.Context, _ pgx.Tx, it replay.Item, _ []byte) (*replay.Refusal, error) {
+func (t *Target) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
+	out := make([]*replay.Refusal, len(items))
+	for i, it := range items {
+		out[i] = check(it)
+	}
+	return out, nil
+}
+
+func check(it replay.Item) *replay.Refusal {
 	for _, name := range []struct{ what, value string }{{"idempotency key", it.Key.Key}, {"job id", it.JobID}, {"job type", it.JobType}} {
 		if !inHeader(name.value) {
-			return &replay.Refusal{Code: "not_a_header", Detail: "its " + name.what + " holds control characters, or spaces at an end, which no HTTP header carries"}, nil
+			return &replay.Refusal{Code: "not_a_header", Detail: "its " + name.what + " holds control characters, or spaces at an end, which no HTTP header carries"}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 func inHeader(s string) bool {
@@ -54,14 +62,21 @@ func inHeader(s string) bool {
 }
 
 // Release implements replay.Target.
-func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
-	if refusal, err := t.Check(ctx, tx, it, nil); refusal != nil || err != nil {
-		return replay.Released{}, refusal, err
+func (t *Target) Release(ctx context.Context, tx pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+	out := make([]replay.Released, len(items))
+	var ids []int64
+	for i, it := range items {
+		if out[i].Refusal = check(it); out[i].Refusal == nil {
+			ids = append(ids, it.ReplayID)
+		}
 	}
-	if err := t.HandOver(ctx, tx, it.ReplayID); err != nil {
-		return replay.Released{}, nil, fmt.Errorf("http target: hand over: %w", err)
+	if len(ids) == 0 {
+		return out, nil
 	}
-	return replay.Released{}, nil, nil
+	if err := t.HandOver(ctx, tx, ids); err != nil {
+		return nil, fmt.Errorf("http target: hand over: %w", err)
+	}
+	return out, nil
 }
 
 // errNotLoopback refuses an address outside this machine. The check sits where

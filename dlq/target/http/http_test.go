@@ -93,8 +93,8 @@ types:
 		t.Fatal(err)
 	}
 	b := &bundle{pool: testdb.New(t)}
-	target := &httptarget.Target{HandOver: func(_ context.Context, _ pgx.Tx, id int64) error {
-		b.handed = append(b.handed, id)
+	target := &httptarget.Target{HandOver: func(_ context.Context, _ pgx.Tx, ids []int64) error {
+		b.handed = append(b.handed, ids...)
 		return nil
 	}}
 	b.svc = &replay.Service{Pool: b.pool, Types: func() *jobtype.Catalogue { return cat }, Targets: map[string]replay.Target{"http": target},

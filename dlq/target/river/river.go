@@ -34,9 +34,9 @@ type Target struct {
 	clients map[string]*Client
 	// Payload reads the exact bytes of a payload version.
 	Payload func(ctx context.Context, tx pgx.Tx, deadJobID int64, version int) ([]byte, error)
-	// HandOver enqueues the hand-over of a replay to a River in another
+	// HandOver enqueues the hand-over of replays to a River in another
 	// database, inside the releasing transaction.
-	HandOver func(ctx context.Context, tx pgx.Tx, replayID int64) error
+	HandOver func(ctx context.Context, tx pgx.Tx, replayIDs []int64) error
 }
 
 // New makes a target of the given clients.
@@ -84,7 +84,18 @@ func (t *Target) client(it replay.Item) (*Client, *replay.Refusal) {
 // Check says why River can't carry the payload: its args are jsonb, which
 // rewrites numbers, drops repeated keys, refuses NUL and holds no binary. Only
 // text that comes back the same is carried.
-func (t *Target) Check(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (*replay.Refusal, error) {
+func (t *Target) Check(ctx context.Context, tx pgx.Tx, items []replay.Item, payloads [][]byte) ([]*replay.Refusal, error) {
+	out := make([]*replay.Refusal, len(items))
+	for i, it := range items {
+		var err error
+		if out[i], err = t.check(ctx, tx, it, payloads[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (t *Target) check(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (*replay.Refusal, error) {
 	if _, refusal := t.client(it); refusal != nil {
 		return refusal, nil
 	}
@@ -106,29 +117,40 @@ func (t *Target) Check(ctx context.Context, tx pgx.Tx, it replay.Item, payload [
 
 // Release puts the job back in the releasing transaction when River lives in
 // the store's database; else it commits the intent and a hand-over follows.
-func (t *Target) Release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, *replay.Refusal, error) {
+func (t *Target) Release(ctx context.Context, tx pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+	out := make([]replay.Released, len(items))
+	for i, it := range items {
+		out[i].Err = pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) (err error) {
+			out[i], err = t.release(ctx, sp, it)
+			return err
+		})
+	}
+	return out, nil
+}
+
+func (t *Target) release(ctx context.Context, tx pgx.Tx, it replay.Item) (replay.Released, error) {
 	c, refusal := t.client(it)
 	if refusal != nil {
-		return replay.Released{}, refusal, nil
+		return replay.Released{Refusal: refusal}, nil
 	}
 	if !c.Same {
-		if err := t.HandOver(ctx, tx, it.ReplayID); err != nil {
-			return replay.Released{}, nil, fmt.Errorf("river target: hand over: %w", err)
+		if err := t.HandOver(ctx, tx, []int64{it.ReplayID}); err != nil {
+			return replay.Released{}, fmt.Errorf("river target: hand over: %w", err)
 		}
 		from := c.origin(it)
 		raw, err := json.Marshal(ref{RiverID: from.RiverID, Attempt: from.Attempt})
-		return replay.Released{Ref: raw}, nil, err
+		return replay.Released{Ref: raw}, err
 	}
 	payload, err := t.Payload(ctx, tx, it.DeadJobID, it.PayloadVersion)
 	if err != nil {
-		return replay.Released{}, nil, err
+		return replay.Released{}, err
 	}
 	r, refusal, err := c.reenter(ctx, tx, it, payload)
 	if err != nil || refusal != nil {
-		return replay.Released{}, refusal, err
+		return replay.Released{Refusal: refusal}, err
 	}
 	raw, err := json.Marshal(r)
-	return replay.Released{Ref: raw, Delivered: true}, nil, err
+	return replay.Released{Ref: raw, Delivered: true}, err
 }
 
 // origin is the row where the job died; zero when it came through another door

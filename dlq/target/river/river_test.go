@@ -84,8 +84,8 @@ func setup(t *testing.T, same bool) *bundle {
 	b.target.Payload = func(ctx context.Context, tx pgx.Tx, id int64, version int) ([]byte, error) {
 		return b.svc.Payload(ctx, tx, id, version)
 	}
-	b.target.HandOver = func(_ context.Context, _ pgx.Tx, replayID int64) error {
-		b.handed = append(b.handed, replayID)
+	b.target.HandOver = func(_ context.Context, _ pgx.Tx, replayIDs []int64) error {
+		b.handed = append(b.handed, replayIDs...)
 		return nil
 	}
 	b.watcher = &target.Watcher{Target: b.target, Service: b.svc, Log: log}

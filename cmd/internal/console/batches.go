@@ -1,0 +1,49 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/redrive-dlq/redrive/dlq/replay"
+)
+
+const (
+	batchQueue   = "batches"
+	batchWorkers = 4
+	// batchTurn is how long one turn of work on a batch may take: far below what
+	// the engine calls stuck.
+	batchTurn = 20 * time.Second
+)
+
+// batchArgs is Redrive's own job for work on a batch: it carries an id only.
+type batchArgs struct {
+	Work  replay.Work `json:"work"`
+	Batch int64       `json:"batch"`
+}
+
+// Kind implements river.JobArgs.
+func (batchArgs) Kind() string { return "redrive_batch" }
+
+// batchWorker does parts of the work until all is done, in turns.
+type batchWorker struct {
+	river.WorkerDefaults[batchArgs]
+	Service *replay.Service
+}
+
+// Work implements river.Worker.
+func (w *batchWorker) Work(ctx context.Context, job *river.Job[batchArgs]) error {
+	for until := time.Now().Add(batchTurn); time.Now().Before(until); {
+		done, err := w.Service.Do(ctx, job.Args.Work, job.Args.Batch)
+		if err != nil || done {
+			return err
+		}
+	}
+	return river.JobSnooze(0)
+}
+
+// NextRetry implements river.Worker: a part that failed left nothing behind.
+func (w *batchWorker) NextRetry(job *river.Job[batchArgs]) time.Time {
+	return time.Now().Add(time.Duration(min(job.Attempt, 30)) * time.Second)
+}
