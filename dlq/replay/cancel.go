@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq/ledger"
 	"github.com/redrive-dlq/redrive/dlq/problem"
-	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -20,13 +18,13 @@ import (
 // Errors: NotFound, Forbidden, Invalid (the reason), Conflict when it has left
 // or ended.
 func (s *Service) CancelOne(ctx context.Context, p *rbac.Principal, replayID int64, reason string) error {
-	reason = redact.Readable(strings.TrimSpace(reason))
-	if len(reason) < 3 || len(reason) > 2000 || strings.ContainsRune(reason, 0) {
-		return problem.At(problem.Invalid, "reason", "Give a reason of 3 to 2,000 characters.")
+	reason, err := reasonOf(reason)
+	if err != nil {
+		return err
 	}
 	var k ledger.Key
 	var jobType string
-	err := s.Pool.QueryRow(ctx, `
+	err = s.Pool.QueryRow(ctx, `
 		SELECT environment, key_scope, idempotency_key, job_type FROM redrive.replays WHERE id = $1`, replayID).
 		Scan(&k.Environment, &k.Scope, &k.Key, &jobType)
 	if errors.Is(err, pgx.ErrNoRows) || (err == nil && !p.Can(rbac.Read, k.Environment, jobType)) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +15,6 @@ import (
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq/ledger"
 	"github.com/redrive-dlq/redrive/dlq/problem"
-	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -96,10 +94,11 @@ func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered,
 }
 
 func (s *Service) checkOrder(o *Order) error {
-	o.Reason = redact.Readable(strings.TrimSpace(o.Reason)) // the audit log never forgets
-	if len(o.Reason) < 3 || len(o.Reason) > 2000 || strings.ContainsRune(o.Reason, 0) {
-		return problem.At(problem.Invalid, "reason", "Give a reason of 3 to 2,000 characters.")
+	reason, err := reasonOf(o.Reason)
+	if err != nil {
+		return err
 	}
+	o.Reason = reason
 	now := s.now()
 	if o.At.IsZero() || o.At.Before(now) {
 		o.At = now
