@@ -43,7 +43,7 @@ func (e *BlockedError) Error() string { return "replay: blocked: " + e.Verdict.C
 // status commit together. At most one of any number of parallel orders for a
 // job wins; the others get a Conflict that says so. Errors: NotFound,
 // Forbidden, Invalid, Conflict (wrapping *BlockedError when the verdict
-// forbids it).
+// forbids it, *NeedsBatchError when jobs like this one take a batch).
 func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered, error) {
 	if err := s.checkOrder(&o); err != nil {
 		return Ordered{}, err
@@ -59,9 +59,16 @@ func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered,
 	if err := p.Require(seen.Environment, seen.JobType, Needs(t)); err != nil {
 		return Ordered{}, err
 	}
+	if batch := needsBatch(seen.JobType, t); batch != nil {
+		return Ordered{}, batch.problem()
+	}
 	var out Ordered
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if err := ledger.GiveWay(ctx, tx); err != nil {
+			return err
+		}
+		one := batchRow{Environment: seen.Environment, JobType: seen.JobType, Eligible: 1}
+		if err := s.mayReleaseOne(ctx, tx, p, one, t); err != nil {
 			return err
 		}
 		if err := ledger.Lock(ctx, tx, seen.key()); err != nil {
