@@ -48,6 +48,8 @@ type NewToken struct {
 	DefaultEnvironment string
 	Sources            []string      // needed for Capture
 	ExpiresIn          time.Duration // at most MaxTokenLife; 0 = MaxTokenLife
+
+	steppedUpAt *time.Time // of its owner, for one that counts as stepped up
 }
 
 // MintToken makes a token and returns its secret, which is never shown again.
@@ -127,17 +129,20 @@ func (s *Service) insertToken(ctx context.Context, tx pgx.Tx, actor audit.Actor,
 	sources := append([]string{}, n.Sources...)
 	var id int64
 	err = tx.QueryRow(ctx, `
-		INSERT INTO redrive.tokens (name, token_hash, owner_id, roles, capture, environment, default_environment, sources, created_at, expires_at)
-		VALUES (@name, @hash, @owner, @roles, @capture, @environment, @default, @sources, @now, @expires)
+		INSERT INTO redrive.tokens (name, token_hash, owner_id, roles, capture, environment, default_environment, sources, created_at, expires_at, stepped_up_at)
+		VALUES (@name, @hash, @owner, @roles, @capture, @environment, @default, @sources, @now, @expires, @stepped_up)
 		RETURNING id`,
 		pgx.NamedArgs{"name": n.Name, "hash": tokenHash(secret), "owner": n.OwnerID, "roles": roles, "capture": n.Capture,
-			"environment": n.Environment, "default": n.DefaultEnvironment, "sources": sources, "now": now, "expires": expires}).Scan(&id)
+			"environment": n.Environment, "default": n.DefaultEnvironment, "sources": sources, "now": now, "expires": expires, "stepped_up": n.steppedUpAt}).Scan(&id)
 	if err != nil {
 		return 0, fmt.Errorf("rbac: insert token: %w", err)
 	}
+	details := map[string]any{"name": n.Name, "owner": email, "roles": roles, "capture": n.Capture, "sources": sources}
+	if n.steppedUpAt != nil {
+		details["stepped_up_at"] = n.steppedUpAt.UTC().Format(time.RFC3339)
+	}
 	_, err = audit.Append(ctx, tx, actor, audit.Entry{
-		Action: "token.mint", Object: tokenObject(id), Environment: n.Environment, At: now,
-		Details: map[string]any{"name": n.Name, "owner": email, "roles": roles, "capture": n.Capture, "sources": sources},
+		Action: "token.mint", Object: tokenObject(id), Environment: n.Environment, At: now, Details: details,
 	})
 	return id, err
 }
