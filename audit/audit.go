@@ -40,7 +40,7 @@ func SystemActor() Actor { return Actor{Kind: System, Name: "redrive"} }
 
 // Object is what was acted on.
 type Object struct {
-	Kind string // job, batch, replay, key, user, session, token, source
+	Kind string // job, batch, replay, hold, key, user, session, token, source
 	ID   string
 }
 

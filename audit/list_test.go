@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -155,7 +156,18 @@ func TestSentence(t *testing.T) {
 			Object: audit.Object{Kind: "replay", ID: "4"}, DeadJob: 18, JobType: "send_invoice", Environment: "staging", Reason: "the key is done"},
 		"ann@example.test gave a role to bob@example.test.": {Actor: person, Action: "grant.add",
 			Object: audit.Object{Kind: "user", ID: "2"}, Details: map[string]any{"email": "bob@example.test"}},
-		`ann@example.test did "door.open" on door.`: {Actor: person, Action: "door.open", Object: audit.Object{Kind: "door"}},
+		"ann@example.test confirmed batch 41: 28 send_invoice in production. Reason: fixed": {Actor: person, Action: "batch.confirm", Environment: "production",
+			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "send_invoice", Reason: "fixed", Details: map[string]any{"eligible": json.Number("28")}},
+		"ann@example.test asked a second person to approve batch 41: 28 charge_card in production.": {Actor: person, Action: "batch.confirm", Environment: "production",
+			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "charge_card", Details: map[string]any{"eligible": json.Number("28"), "needs_approval": "it may move money"}},
+		"ann@example.test lowered the rate from 60 to 30 a minute of batch 41 (send_invoice) in staging.": {Actor: person, Action: "batch.rate", Environment: "staging",
+			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "send_invoice", Details: map[string]any{"from": json.Number("60"), "to": json.Number("30")}},
+		"ann@example.test held all replays of charge_card in production.": {Actor: person, Action: "hold.place", Environment: "production",
+			Object: audit.Object{Kind: "hold", ID: "3"}, JobType: "charge_card"},
+		"ann@example.test lifted the hold of all replays to river:app/mail in production. Reason: it is back": {Actor: person, Action: "hold.lift", Environment: "production",
+			Object: audit.Object{Kind: "hold", ID: "4"}, Reason: "it is back", Details: map[string]any{"destination": "river:app/mail"}},
+		"ann@example.test held all replays in staging.": {Actor: person, Action: "hold.place", Environment: "staging", Object: audit.Object{Kind: "hold", ID: "5"}},
+		`ann@example.test did "door.open" on door.`:     {Actor: person, Action: "door.open", Object: audit.Object{Kind: "door"}},
 	} {
 		if got := audit.Sentence(r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

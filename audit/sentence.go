@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,19 @@ var actions = map[string]string{
 	"effect.happened":       "settled that the effect happened for",
 	"effect.did_not_happen": "settled that the effect did not happen for",
 	"key.done":              "closed what waited for",
+	"batch.review":          "reviewed",
+	"batch.confirm":         "confirmed",
+	"batch.approve":         "approved",
+	"batch.pause":           "paused",
+	"batch.resume":          "resumed",
+	"batch.rate":            "lowered the rate of",
+	"batch.cancel":          "cancelled",
+	"batch.expire":          "let age out",
+	"hold.place":            "held",
+	"hold.explain":          "explained the hold of",
+	"hold.lift":             "lifted the hold of",
 	"replay.order":          "ordered",
+	"replay.cancel":         "took back",
 	"replay.skipped":        "skipped",
 	"replay.cancelled":      "cancelled",
 	"session.sign_in":       "signed in",
@@ -92,6 +105,14 @@ func (r Record) Words() Words {
 		if kind, ref := r.detail("kind"), r.detail("reference"); ref != "" {
 			w.Did = fmt.Sprintf("declared a fix (%s %s) for", strings.ReplaceAll(kind, "_", " "), ref)
 		}
+	case "batch.confirm":
+		if r.detail("needs_approval") != "" {
+			w.Did = "asked a second person to approve"
+		}
+	case "batch.rate":
+		if from, to := r.number("from"), r.number("to"); to != "" {
+			w.Did = "lowered the rate from " + from + " to " + to + " a minute of"
+		}
 	case "effect.happened":
 		if id := r.detail("effect_id"); id != "" {
 			w.Did = "settled that the effect happened, id " + id + ", for"
@@ -110,6 +131,13 @@ func (r Record) object() string {
 		name += " " + r.Object.ID
 	}
 	switch r.Object.Kind {
+	case "batch":
+		// "batch 41: 28 send_welcome_email", where the act was about so many.
+		if n := r.number("eligible"); n != "" && about != "" {
+			return name + ": " + n + " " + about
+		}
+	case "hold":
+		return r.held()
 	case "replay":
 		if r.DeadJob != 0 {
 			name += " of job " + number(r.DeadJob)
@@ -131,6 +159,23 @@ func (r Record) object() string {
 func (r Record) detail(name string) string {
 	s, _ := r.Details[name].(string)
 	return s
+}
+
+// number is a detail that is a number; empty when there is none.
+func (r Record) number(name string) string {
+	n, _ := r.Details[name].(json.Number)
+	return n.String()
+}
+
+// held names what a hold stops.
+func (r Record) held() string {
+	switch to := r.detail("destination"); {
+	case to != "":
+		return "all replays to " + to
+	case r.JobType != "":
+		return "all replays of " + r.JobType
+	}
+	return "all replays"
 }
 
 func (r Record) list(name string) []string {
