@@ -55,6 +55,9 @@ func (s *Service) runExpiry(ctx context.Context) {
 			if _, err := s.EndBatches(ctx); err != nil && ctx.Err() == nil {
 				s.log().ErrorContext(ctx, "batches not ended", "error", err)
 			}
+			if _, err := s.AgeRequests(ctx); err != nil && ctx.Err() == nil {
+				s.log().ErrorContext(ctx, "old requests not ended", "error", err)
+			}
 		}
 		select {
 		case <-ctx.Done():
