@@ -202,7 +202,11 @@ func TestReplayOfMoneyTakesTheRight(t *testing.T) {
 	if !strings.Contains(text(doc.Find("main")), "charges the customer's card") || doc.Find("main .alert-error, main [class*=error]").Length() == 0 {
 		t.Errorf("money isn't named or shown as grave: %s", text(doc.Find("main")))
 	}
-	if w := oncall.post("/jobs/"+id+"/replay", "version", "1.1", "reason", "some reason"); w.Code != http.StatusSeeOther {
-		t.Errorf("oncall: %d", w.Code)
+	w = oncall.post("/jobs/"+id+"/replay", "version", "1.1", "reason", "some reason")
+	if w.Code != http.StatusConflict || !strings.Contains(text(page(t, w).Find("main")), "Plan a batch") {
+		t.Errorf("oncall, without a second person: %d", w.Code)
+	}
+	if n := query[int](t, b, `SELECT count(*) FROM redrive.replays`); n != 0 {
+		t.Errorf("%d replays of money without a plan", n)
 	}
 }
