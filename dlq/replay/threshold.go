@@ -50,7 +50,7 @@ func needsBatch(jobType string, t *jobtype.Type) *NeedsBatchError {
 // of the batch and is held until the end of the transaction.
 func takeTurns(ctx context.Context, tx pgx.Tx, p *rbac.Principal, environment, jobType string) error {
 	_, err := tx.Exec(ctx, `
-		SELECT pg_advisory_xact_lock(hashtextextended($1::text || chr(31) || $2 || chr(31) || $3, 7311))`, p.UserID, environment, jobType)
+		SELECT pg_advisory_xact_lock(hashtextextended($1::bigint::text || chr(31) || $2 || chr(31) || $3, 7311))`, p.UserID, environment, jobType)
 	if err != nil {
 		return fmt.Errorf("replay: take turns: %w", err)
 	}
