@@ -213,7 +213,7 @@ func (b *ordersBundle) refused(t *testing.T, what string, code problem.Code, wor
 func (b *ordersBundle) checksum(t *testing.T) (sum string) {
 	t.Helper()
 	err := b.pool.QueryRow(t.Context(), `
-		SELECT md5(string_agg(x, ' ' ORDER BY x))
+		SELECT md5(coalesce(string_agg(x, ' ' ORDER BY x), ''))
 		FROM (SELECT b::text FROM redrive.batches b
 		      UNION ALL SELECT r::text FROM redrive.replays r
 		      UNION ALL SELECT d::text FROM redrive.dead_jobs d
