@@ -13,15 +13,22 @@ import (
 // released from now on count. It returns how many it is.
 func newCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int, now time.Time) (int64, error) {
 	tag, err := tx.Exec(ctx, `
-		UPDATE redrive.replays
-		SET wave = 0
-		WHERE id IN (
+		WITH ranked AS (
 			SELECT id
 			FROM redrive.replays
-			WHERE batch_id = $1 AND state IN ('pending', 'ready') AND NOT behind
-			ORDER BY canary_rank NULLS LAST, id
+			WHERE batch_id = $1 AND canary_rank IS NOT NULL AND state IN ('pending', 'ready') AND NOT behind
+			ORDER BY canary_rank
 			LIMIT $2
-			FOR UPDATE SKIP LOCKED)`, batchID, n)
+			FOR UPDATE SKIP LOCKED),
+		others AS ( -- when the plan's choices are used up
+			SELECT id
+			FROM redrive.replays
+			WHERE batch_id = $1 AND canary_rank IS NULL AND state = 'pending' AND NOT behind
+			LIMIT $2 - (SELECT count(*) FROM ranked)
+			FOR UPDATE SKIP LOCKED)
+		UPDATE redrive.replays
+		SET wave = 0
+		WHERE id IN (SELECT id FROM ranked UNION ALL SELECT id FROM others)`, batchID, n)
 	if err != nil {
 		return 0, fmt.Errorf("replay: new canary: %w", err)
 	}

@@ -134,10 +134,12 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, p *rbac.Principal, o Ord
 	err = tx.QueryRow(ctx, `
 		INSERT INTO redrive.replays
 			(batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, tenant, entity,
-			 key_scope, idempotency_key, target_kind, destination, state, due_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15)
-		RETURNING id`, out.BatchID, j.ID, j.Generation, j.PayloadVersion, j.Environment, j.Source, j.JobID, j.JobType, j.Tenant, j.Entity,
-		j.KeyScope, j.IdempotencyKey, kindOf(v.target), v.target.Destination(), o.At).Scan(&out.ReplayID)
+			 key_scope, idempotency_key, target_kind, destination, state, due_at, order_at, fingerprint)
+		SELECT $1, id, generation, payload_version, environment, source, job_id, job_type, tenant, entity,
+		       key_scope, idempotency_key, $3, $4, 'pending', $5, coalesce(enqueued_at, first_failed_at, died_at), fingerprint
+		FROM redrive.dead_jobs
+		WHERE id = $2
+		RETURNING id`, out.BatchID, j.ID, kindOf(v.target), v.target.Destination(), o.At).Scan(&out.ReplayID)
 	if err != nil {
 		return out, fmt.Errorf("replay: write replay: %w", err)
 	}
@@ -153,10 +155,11 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, p *rbac.Principal, o Ord
 	if _, err := tx.Exec(ctx, `UPDATE redrive.batches SET order_entry = $2 WHERE id = $1`, out.BatchID, entry); err != nil {
 		return out, fmt.Errorf("replay: bind entry: %w", err)
 	}
-	if _, err := tx.Exec(ctx, `
-		INSERT INTO redrive.release_buckets (environment, job_type) VALUES ($1, $2)
-		ON CONFLICT DO NOTHING`, j.Environment, j.JobType); err != nil {
-		return out, fmt.Errorf("replay: bucket: %w", err)
+	if err := ensureBucket(ctx, tx, j.Environment, j.JobType); err != nil {
+		return out, err
+	}
+	if err := startRun(ctx, tx, out.BatchID); err != nil {
+		return out, err
 	}
 	if _, err := tx.Exec(ctx, `
 		UPDATE redrive.dead_jobs SET status = 'replaying', updated_at = now() WHERE id = $1`, j.ID); err != nil {
