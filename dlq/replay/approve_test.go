@@ -184,3 +184,46 @@ func TestRequestsAgeOut(t *testing.T) {
 		t.Errorf("%d jobs aren't open", n)
 	}
 }
+
+// An approval that comes after the chosen start lets the batch start then, and
+// never before it.
+func TestStartAtAChosenTime(t *testing.T) {
+	t.Parallel()
+	b := ordersSetup(t)
+	at := b.clock.Add(2 * time.Hour)
+	for want, approved := range map[string]time.Duration{"scheduled": time.Hour, "running": 3 * time.Hour} {
+		begin := b.clock
+		id := b.planned(t, "charge_card", 3)
+		o := b.reviewOrder(t, id)
+		o.StartAt = at
+		if _, err := b.svc.Review(t.Context(), b.oncall, o); err != nil {
+			t.Fatal(err)
+		}
+		token := *b.oncall // by a script: what it may confirm, it may confirm once
+		token.TokenID = 7
+		page := b.page(t, &token, id)
+		if page.Nonce != "" {
+			t.Error("a token got the right of a page")
+		}
+		if _, err := b.svc.Confirm(t.Context(), &token, page); err != nil {
+			t.Fatal(err)
+		}
+		b.refused(t, "confirmed twice by a token", problem.Conflict, "waits for a second person", func() error {
+			_, err := b.svc.Confirm(t.Context(), &token, page)
+			return err
+		})
+		b.clock = begin.Add(approved)
+		state, err := b.svc.Approve(t.Context(), b.approver, b.page(t, b.approver, id))
+		if err != nil || state != want {
+			t.Errorf("approved after %s it is %s, %v", approved, state, err)
+		}
+		due := at
+		if want == "running" {
+			due = b.clock
+		}
+		if n := b.count(t, `SELECT count(*) FROM redrive.batches b JOIN redrive.runs u ON u.batch_id = b.id WHERE b.id = $1 AND b.due_at = $2 AND u.due_at = $2`, id, due); n != 1 {
+			t.Errorf("approved after %s it isn't due at %s", approved, due)
+		}
+		b.clock = begin
+	}
+}
