@@ -72,21 +72,17 @@ func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered,
 		if err := ledger.Lock(ctx, tx, seen.key()); err != nil {
 			return err
 		}
-		j, err := readJob(ctx, tx, o.DeadJobID, "FOR UPDATE")
+		j, v, err := s.judgeOne(ctx, tx, p, o.DeadJobID, "FOR UPDATE OF d")
 		if err != nil {
 			return err
 		}
 		if j.Generation != o.Generation || j.PayloadVersion != o.PayloadVersion || j.key() != seen.key() {
 			return problem.New(problem.Conflict, "The job changed since you looked at it. Nothing was replayed; reload the page and look again.")
 		}
-		v, err := s.judge(ctx, tx, p, j)
-		if err != nil {
-			return err
-		}
 		if !v.OK() {
 			return problem.Wrap(&BlockedError{v}, problem.Conflict, "Not replayed. %s", v.Detail)
 		}
-		out, err = s.write(ctx, tx, p, o, j, v)
+		out, err = s.write(ctx, tx, p, o, j.job, v)
 		return err
 	})
 	if isUnique(err) {

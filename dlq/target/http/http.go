@@ -54,6 +54,9 @@ func check(it replay.Item) *replay.Refusal {
 	return nil
 }
 
+// IgnoresPayload says that any bytes are carried.
+func (t *Target) IgnoresPayload() bool { return true }
+
 func inHeader(s string) bool {
 	if strings.Trim(s, " \t") != s {
 		return false
