@@ -50,6 +50,9 @@ func (s *Server) page(c echo.Context, title string, section layout.Section) (lay
 		page.OpenJobs = n
 	}
 	var err error
+	if page.Holds, err = s.frameHolds(c); err != nil {
+		return page, err
+	}
 	page.Flashes, err = s.takeFlashes(c)
 	return page, err
 }

@@ -3,17 +3,19 @@ package web
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"strconv"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/audit"
 	"github.com/redrive-dlq/redrive/dlq/board"
-	"github.com/redrive-dlq/redrive/dlq/redact"
+	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/views/batches"
+	"github.com/redrive-dlq/redrive/views/component"
 	"github.com/redrive-dlq/redrive/views/layout"
 	"github.com/redrive-dlq/redrive/views/route"
 )
@@ -21,7 +23,8 @@ import (
 // trailRows is how many audit entries a page of a job or batch shows.
 const trailRows = 50
 
-// batchPage shows one batch, or the report of a single replay.
+// batchPage shows one batch as far as it is: its plan until it is confirmed,
+// then its run, and its report when it has ended.
 func (s *Server) batchPage(c echo.Context) error {
 	id, err := idParam(c, "id")
 	if err != nil {
@@ -31,58 +34,35 @@ func (s *Server) batchPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	props, err := s.batchProps(c, s.batchNow(b))
-	if err != nil {
-		return err
+	switch {
+	case b.Kind == "single":
+		return s.singleView(c, s.batchNow(b))
+	case !ordered(b) && b.State != "cancelled":
+		return s.planView(c, b)
+	case b.FinishedAt != nil:
+		return s.reportView(c, b)
 	}
-	return s.render(c, http.StatusOK, batches.View(props))
+	return s.runView(c, b)
 }
 
-func (s *Server) batchProps(c echo.Context, b board.Batch) (batches.Props, error) {
-	ctx := c.Request().Context()
-	props := batches.Props{Row: batchRow(b), PlanHash: b.PlanHash, EndedAt: when(b.FinishedAt)}
-	if due := when(b.DueAt); due.After(b.CreatedAt.Add(time.Minute)) {
-		props.ScheduledAt = due
-	}
-	if t, ok := s.config.Types().Type(b.JobType); ok {
-		props.SideEffects = sideEffects(t)
-	}
-	replays, err := board.Replays(ctx, s.config.Pool, b.ID)
-	if err != nil {
-		return props, err
-	}
-	for _, r := range replays {
-		props.Items = append(props.Items, batchItem(r))
-	}
-	totals, err := board.ReplayTotals(ctx, s.config.Pool, b.ID)
-	if err != nil {
-		return props, err
-	}
-	for _, t := range totals {
-		props.Totals = append(props.Totals, batches.Total{State: t.State, Count: t.N})
-	}
-	// Whoever may read the batch may read its own entries.
-	trail, err := audit.List(ctx, s.config.Pool, audit.Scope{Everywhere: true}, audit.Query{Batch: b.ID, Limit: trailRows})
-	if err != nil {
-		return props, err
-	}
-	props.Trail = entries(trail.Records)
-	if props.Page, err = s.pageIn(c, batchTitle(b), layout.SectionBatches, b.Environment, route.Batches); err != nil {
-		return props, err
+// batchHead is what all pages of an ordered batch begin with. A page of what
+// goes on follows its events.
+func (s *Server) batchHead(c echo.Context, b board.Batch, title string) (batches.Head, error) {
+	head := batches.Head{Row: batchRow(b)}
+	var err error
+	if head.Page, err = s.pageIn(c, title, layout.SectionBatches, b.Environment, route.Batches); err != nil {
+		return head, err
 	}
 	if b.FinishedAt == nil {
-		props.Page.Live = route.BatchLive(props.ID)
+		head.Page.Live = route.BatchLive(head.ID)
 	}
-	return props, nil
+	return head, nil
 }
 
-func batchItem(r board.Replay) batches.Item {
-	item := batches.Item{JobID: strconv.FormatInt(r.DeadJobID, 10), Label: r.JobID, State: r.Now(), Result: redact.Readable(r.EffectID),
-		Sent: when(r.ReleasedAt), Ended: when(r.OutcomeAt), Version: r.PayloadVersion, Why: redact.Readable(r.OutcomeDetail)}
-	if item.Why == "" {
-		item.Why = redact.Readable(r.VerdictDetail)
-	}
-	return item
+// batchTrail are the batch's own entries: whoever may read it may read them.
+func (s *Server) batchTrail(c echo.Context, b board.Batch) ([]component.Entry, error) {
+	trail, err := audit.List(c.Request().Context(), s.config.Pool, audit.Scope{Everywhere: true}, audit.Query{Batch: b.ID, Limit: trailRows})
+	return entries(trail.Records), err
 }
 
 // batchEvents tells an open page that its batch went on.
@@ -96,6 +76,54 @@ func (s *Server) batchEvents(c echo.Context) error {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s %d %d", b.State, b.Ended(), b.Failed()), nil
+		return s.batchVersion(ctx, b)
 	}, rbac.Read)
+}
+
+// batchVersion is another text whenever the batch's page would say something
+// else: how many stand where, who paused it, what holds it back. While it is
+// under way the clock counts too, for what is left of the time.
+func (s *Server) batchVersion(ctx context.Context, b board.Batch) (string, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %d %d %d %s %d", b.State, b.Planned, b.PlanRevision, b.ReviewRevision, b.PauseKind, b.RatePerMinute)
+	for _, name := range slices.Sorted(maps.Keys(b.Tallies)) {
+		fmt.Fprintf(&text, " %s=%d", name, b.Tallies[name])
+	}
+	if b.Wave != nil {
+		fmt.Fprintf(&text, " wave %d", *b.Wave)
+	}
+	if b.FinishedAt != nil {
+		return text.String(), nil
+	}
+	hold, err := replay.HeldBy(ctx, s.config.Pool, b.Environment, b.JobType, b.Destination)
+	if err != nil {
+		return "", err
+	}
+	if hold != nil {
+		fmt.Fprintf(&text, " held %d %t", hold.ID, hold.Reason != "")
+	}
+	d, err := board.DestinationOf(ctx, s.config.Pool, b.Environment, b.Destination)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&text, " %s", d.Breaker)
+	switch b.State {
+	case "scheduled":
+		fmt.Fprintf(&text, " %s", s.people.Now().Format("15:04"))
+	case "running":
+		fmt.Fprintf(&text, " %d", s.people.Now().Unix()/int64(runBeat/time.Second))
+	}
+	return text.String(), nil
+}
+
+// runBeat is how often the page of a running batch is shown anew although
+// nothing was counted: its rate falls, its time passes.
+const runBeat = 10 * time.Second
+
+// batchNow calls a batch that is ordered for later what it is until then.
+func (s *Server) batchNow(b board.Batch) board.Batch {
+	if b.State == "running" && b.Ended() == 0 && when(b.DueAt).After(s.people.Now()) {
+		b.State = "scheduled"
+	}
+	return b
 }

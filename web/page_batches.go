@@ -7,21 +7,47 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/dlq/board"
+	"github.com/redrive-dlq/redrive/dlq/problem"
+	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/views/batches"
 	"github.com/redrive-dlq/redrive/views/component"
 	"github.com/redrive-dlq/redrive/views/layout"
 	"github.com/redrive-dlq/redrive/views/route"
 )
 
-// batchesPage lists batches, newest first.
+// batchTabs are the choices of the list's state filter, with the states that
+// each stands for.
+var batchTabs = []struct {
+	value, word string
+	states      []string
+}{
+	{"", "All", nil},
+	{"planned", "Planned", []string{"planning", "planned"}},
+	{"waiting", "Waiting for approval", []string{"waiting"}},
+	{"running", "Under way", []string{"scheduled", "running", "cancelling"}},
+	{"paused", "Paused", []string{"paused"}},
+	{"done", "Done", []string{"done"}},
+	{"cancelled", "Cancelled", []string{"cancelled"}},
+}
+
+// batchesPage lists batches, newest first; on top those that wait for the
+// reader's word.
 func (s *Server) batchesPage(c echo.Context) error {
-	found, err := board.Batches(c.Request().Context(), s.config.Pool, s.principal(c), s.environment(c), c.QueryParam(route.ParamCursor))
+	ctx, p, environment := c.Request().Context(), s.principal(c), s.environment(c)
+	tabs, states, err := batchFilter(c)
 	if err != nil {
 		return err
 	}
-	props := batches.ListProps{Pages: pages(c, found.Next, found.Prev)}
+	found, err := board.BatchesIn(ctx, s.config.Pool, p, board.BatchQuery{Environment: environment, States: states, Cursor: c.QueryParam(route.ParamCursor)})
+	if err != nil {
+		return err
+	}
+	props := batches.ListProps{Tabs: tabs, Filtered: len(states) > 0, Pages: pages(c, found.Next, found.Prev)}
 	for _, b := range found.Rows {
 		props.Rows = append(props.Rows, batchRow(s.batchNow(b)))
+	}
+	if props.Asked, err = s.askedOf(c, environment); err != nil {
+		return err
 	}
 	if props.Page, err = s.page(c, s.environmentTitle(c, "Batches of replays, newest first"), layout.SectionBatches); err != nil {
 		return err
@@ -29,18 +55,51 @@ func (s *Server) batchesPage(c echo.Context) error {
 	return s.render(c, http.StatusOK, batches.List(props))
 }
 
-// batchNow calls a batch that is ordered for later what it is until then.
-func (s *Server) batchNow(b board.Batch) board.Batch {
-	if b.State == "running" && b.Ended() == 0 && when(b.DueAt).After(s.people.Now()) {
-		b.State = "scheduled"
+// batchFilter reads the state of the address. Errors: Invalid.
+func batchFilter(c echo.Context) (tabs []batches.Tab, states []string, err error) {
+	chosen, known := c.QueryParam(route.ParamState), false
+	for _, tab := range batchTabs {
+		current := tab.value == chosen
+		if current {
+			states, known = tab.states, true
+		}
+		tabs = append(tabs, batches.Tab{Word: tab.word, Href: route.Change(c.Request().URL, route.ParamState, tab.value), Count: -1, Current: current})
 	}
-	return b
+	if !known {
+		return nil, nil, problem.At(problem.Invalid, route.ParamState, "Batches are planned, waiting, running, paused, done or cancelled.")
+	}
+	return tabs, states, nil
+}
+
+// askedOf are the requests that the request's person may approve: not their own.
+func (s *Server) askedOf(c echo.Context, environment string) ([]batches.Row, error) {
+	p := s.principal(c)
+	if !p.Can(rbac.ApproveBatch, "", "") {
+		return nil, nil
+	}
+	waiting, err := board.Unfinished(c.Request().Context(), s.config.Pool, p, environment, "waiting")
+	if err != nil {
+		return nil, err
+	}
+	var rows []batches.Row
+	for _, b := range waiting {
+		if mayApprove(p, b) {
+			rows = append(rows, batchRow(b))
+		}
+	}
+	return rows, nil
+}
+
+// mayApprove says whether the batch is one that the person may give the second
+// word for: never one that they asked for.
+func mayApprove(p *rbac.Principal, b board.Batch) bool {
+	return p.Can(rbac.ApproveBatch, b.Environment, b.JobType) && p.UserID != b.ConfirmedByID && p.UserID != b.CreatedByID
 }
 
 // batchRow shows a single replay that has ended by how it ended.
 func batchRow(b board.Batch) batches.Row {
-	row := batches.Row{ID: strconv.FormatInt(b.ID, 10), Type: b.JobType, Environment: b.Environment, State: b.State,
-		Planned: b.Planned, Ended: b.Ended(), Failed: b.Failed(), By: b.CreatedBy, Reason: reasonText(b.Reason), At: b.CreatedAt}
+	row := batches.Row{ID: strconv.FormatInt(b.ID, 10), Type: b.JobType, Environment: b.Environment, State: b.State, Planned: b.Planned,
+		Eligible: b.Eligible, Ended: b.Ended(), Failed: b.Failed(), By: b.CreatedBy, Reason: reasonText(b.Reason), At: b.CreatedAt}
 	if b.ConfirmedBy != "" {
 		row.By = b.ConfirmedBy
 	}
@@ -50,12 +109,9 @@ func batchRow(b board.Batch) batches.Row {
 	return row
 }
 
-// batchTitle says in words what became of a batch.
+// batchTitle says in words what became of a single replay.
 func batchTitle(b board.Batch) string {
-	what := component.Plural(b.Planned, "replay", "replays") + " of " + component.Cut(b.JobType, 60)
-	if b.Kind == "single" {
-		what = "Replay of one " + component.Cut(b.JobType, 60)
-	}
+	what := "Replay of one " + component.Cut(b.JobType, 60)
 	return what + outcomeWords(b) + ", " + b.Environment
 }
 
@@ -75,14 +131,10 @@ func outcomeWords(b board.Batch) string {
 		return " was cancelled"
 	}
 	switch b.State {
-	case "done":
-		return ": " + component.Count(b.Ended()-b.Failed()) + " ended well or were left out, " + component.Count(b.Failed()) + " failed"
 	case "scheduled":
 		return " is scheduled"
-	case "running":
-		return " is under way"
-	case "paused", "cancelled", "planned":
+	case "paused", "cancelled":
 		return " is " + b.State
 	}
-	return " is being planned"
+	return " is under way"
 }

@@ -109,6 +109,9 @@ func (s *Server) table() []Route {
 		s.accountRoutes(),
 		s.adminRoutes(),
 		s.actionRoutes(),
+		s.runRoutes(),
+		s.reportRoutes(),
+		s.holdRoutes(),
 		s.pageRoutes(),
 		s.config.Routes,
 	)

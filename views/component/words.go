@@ -55,6 +55,14 @@ var replayLooks = map[string]Look{
 	"eligible":     {"Eligible", "check", "success"},
 }
 
+// batchLooks are states of a batch that read otherwise than a replay's.
+var batchLooks = map[string]Look{
+	"planning":   {"Being planned", "hourglass", "info"},
+	"planned":    {"Planned", "list", "neutral"},
+	"waiting":    {"Waits for approval", "person", "warning"},
+	"cancelling": {"Being cancelled", "hourglass", "neutral"},
+}
+
 var ledgerLooks = map[string]Look{
 	"begun":  {"Begun, no end known", "alert", "error"},
 	"done":   {"Done", "check", "success"},
@@ -107,6 +115,15 @@ func EffectLook(effect string) Look { return look(effectLooks, effect) }
 
 // ReplayLook returns how the state or outcome of a replay or batch is shown.
 func ReplayLook(state string) Look { return look(replayLooks, state) }
+
+// BatchLook returns how the state of a batch is shown, or how its one replay
+// ended.
+func BatchLook(state string) Look {
+	if l, ok := batchLooks[state]; ok {
+		return l
+	}
+	return ReplayLook(state)
+}
 
 // LedgerLook returns how a ledger entry's state is shown.
 func LedgerLook(state string) Look { return look(ledgerLooks, state) }

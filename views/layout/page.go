@@ -19,6 +19,7 @@ const (
 	SectionGroups   Section = "groups"
 	SectionJobs     Section = "jobs"
 	SectionBatches  Section = "batches"
+	SectionHolds    Section = "holds"
 	SectionTypes    Section = "types"
 	SectionSources  Section = "sources"
 	SectionTargets  Section = "targets"
@@ -50,6 +51,9 @@ type Page struct {
 	Flashes []Flash
 	// Live is the event stream that tells when the page changed; empty: none.
 	Live string
+	// Holds are the stops of replays in force that the person may see; those of
+	// the page's environment are shown on top.
+	Holds []Hold
 	// OpenJobs is shown beside Jobs in the navigation when it isn't zero.
 	OpenJobs int
 	// Demo says on every page that the data are invented.

@@ -29,7 +29,6 @@ const (
 
 // Names of form fields of holds and of commands on batches.
 const (
-	FieldJobType     = "job_type"
 	FieldDestination = "destination"
 	FieldPerMinute   = "per_minute"
 )

@@ -42,7 +42,7 @@ func frame(title string, section layout.Section, environment, path string) layou
 // All makes every sample with the given theme ("" for the system's).
 func All(theme string) []Page {
 	var all []Page
-	for _, group := range [][]Page{entrance(theme), lists(theme), jobPages(theme), actPages(theme), tables(theme), people(theme), groupPages(theme)} {
+	for _, group := range [][]Page{entrance(theme), lists(theme), jobPages(theme), actPages(theme), tables(theme), people(theme), groupPages(theme), batchPages(theme), holdPages(theme)} {
 		all = append(all, group...)
 	}
 	return all

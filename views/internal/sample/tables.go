@@ -6,7 +6,6 @@ import (
 	"github.com/redrive-dlq/redrive/views/account"
 	"github.com/redrive-dlq/redrive/views/admin"
 	"github.com/redrive-dlq/redrive/views/audit"
-	"github.com/redrive-dlq/redrive/views/batches"
 	"github.com/redrive-dlq/redrive/views/component"
 	"github.com/redrive-dlq/redrive/views/layout"
 	"github.com/redrive-dlq/redrive/views/route"
@@ -26,8 +25,6 @@ func Entries() []component.Entry {
 }
 
 func tables(theme string) []Page {
-	row := batches.Row{ID: "41", Type: "send_welcome_email", Environment: "production", State: "finished", Planned: 1, Ended: 1, By: "oncall@demo.test", Reason: "Address corrected, the customer waits.", At: ago(4 * time.Minute)}
-	running := batches.Row{ID: "40", Type: "charge_card", Environment: "staging", State: "running", Planned: 28, Ended: 17, Failed: 2, By: "oncall@demo.test", Reason: "Provider is back.", At: ago(44 * time.Minute)}
 	page := func(title string, section layout.Section, environment, path string) layout.Page {
 		return themed(frame(title, section, environment, path), theme)
 	}
@@ -36,9 +33,6 @@ func tables(theme string) []Page {
 		{ID: "s2", Agent: "Chrome on Android", Address: "192.0.2.14", Created: ago(7 * time.Hour), LastSeen: ago(25 * time.Minute), Expires: ago(-5 * time.Hour)},
 	}
 	return []Page{
-		{"batches", "batches", batches.List(batches.ListProps{Page: page("2 batches, all environments", layout.SectionBatches, "", route.Batches), Rows: []batches.Row{row, running}})},
-		{"batches-none", "no batches", batches.List(batches.ListProps{Page: page("No batches yet", layout.SectionBatches, "", route.Batches)})},
-		{"batch", "batch", batches.View(batches.Props{Page: page("1 replay of send_welcome_email in production ended", layout.SectionBatches, "production", route.Batch("41")), Row: row, SideEffects: []string{"send one e-mail to the customer"}, EndedAt: ago(3 * time.Minute), PlanHash: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752", Items: []batches.Item{{JobID: "1000", Label: "wel_8821", State: "succeeded", Result: "msg_01HX3", Sent: ago(4 * time.Minute), Ended: ago(4*time.Minute - time.Second), Version: 2}}, Totals: []batches.Total{{State: "succeeded", Count: 1}}, Trail: Entries()[:1]})},
 		{"types", "types", types.View(types.Props{Page: page("10 job types are declared, 1 is not", layout.SectionTypes, "", route.Types), Undeclared: []types.Undeclared{{Name: "legacy_export", Jobs: 4, Missing: "a target, the side effect, how repeats are prevented"}}, Rows: []types.Row{
 			{Name: "send_welcome_email", Owner: "growth", Runbook: "https://runbooks.example.com/welcome-email", SideEffects: []string{"sends one e-mail to the customer"}, Idempotency: "by key, scope welcome", Edits: []string{"/to_email"}, Targets: []types.Target{{Environment: "production", Text: "River app-production, queue mail; outcome within 15 min"}, {Environment: "staging", Text: "River app-staging, queue mail"}}, Open: 611},
 			{Name: "charge_card", Owner: "billing", SideEffects: []string{"charges the customer's card"}, Money: true, Idempotency: "by key, scope charge", Targets: []types.Target{{Environment: "production", Text: "River app-production, queue billing"}}, Open: 305},
