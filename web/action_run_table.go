@@ -93,7 +93,7 @@ func rateView(s *Server, b board.Batch, f runForm) batches.CommandProps {
 
 func cancelView(_ *Server, b board.Batch, _ runForm) batches.CommandProps {
 	props := batches.CommandProps{Page: layout.Page{Title: "Cancel " + batchName(b) + "?"}, ReasonMust: true, Danger: true, Back: "Keep it, change nothing",
-		Button: "Cancel " + component.Plural(left(b), "replay", "replays"),
+		Button:      "Cancel " + component.Plural(left(b), "replay", "replays"),
 		Consequence: "This stops " + component.Count(left(b)) + "; " + out(b) + ". What is stopped never leaves by this batch, and its jobs are open again. What has ended stays as it is. A cancelled batch can't be resumed."}
 	if !ordered(b) {
 		props.Button = "Withdraw this plan"

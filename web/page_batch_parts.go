@@ -120,5 +120,5 @@ func lasts(n, perMinute int) string {
 	if n == 0 || perMinute <= 0 {
 		return "no time"
 	}
-	return "about " + component.Duration((time.Duration(n)*time.Minute/time.Duration(perMinute)).Round(time.Second))
+	return "about " + component.Duration((time.Duration(n) * time.Minute / time.Duration(perMinute)).Round(time.Second))
 }

@@ -129,4 +129,3 @@ func percent(part, whole int) string {
 	}
 	return strconv.Itoa(n) + " %"
 }
-
