@@ -1,0 +1,98 @@
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// completePlan looks at the members together: duplicates of a key, order of an
+// entity, who would be the canary; then it closes the plan under its hash.
+func (s *Service) completePlan(ctx context.Context, tx pgx.Tx, b planRow) error {
+	for _, step := range []struct{ what, sql string }{
+		{"duplicates", `
+			UPDATE redrive.replays r
+			SET verdict = '` + Duplicate + `', verdict_detail = 'An older job of this batch has the same key: one run is enough. It is job ' || x.first || '.'
+			FROM (SELECT id, first_value(dead_job_id) OVER k AS first, row_number() OVER k AS n
+			      FROM redrive.replays
+			      WHERE batch_id = $1 AND verdict = 'eligible' AND idempotency_key <> ''
+			      WINDOW k AS (PARTITION BY key_scope, idempotency_key ORDER BY order_at, id)) x
+			WHERE r.id = x.id AND x.n > 1`},
+		{"order of entities", `
+			UPDATE redrive.replays r
+			SET behind = true
+			FROM (SELECT id, row_number() OVER (PARTITION BY entity ORDER BY order_at, id) AS n
+			      FROM redrive.replays
+			      WHERE batch_id = $1 AND verdict = 'eligible' AND entity <> '') x
+			WHERE r.id = x.id AND x.n > 1`},
+		{"canary", `
+			UPDATE redrive.replays r
+			SET canary_rank = x.rank
+			FROM (SELECT id, row_number() OVER (ORDER BY turn, hashint8(id), id) AS rank
+			      FROM (SELECT id, row_number() OVER (PARTITION BY tenant, fingerprint ORDER BY hashint8(id), id) AS turn
+			            FROM redrive.replays
+			            WHERE batch_id = $1 AND verdict = 'eligible' AND NOT behind) t
+			      ORDER BY rank
+			      LIMIT ` + strconv.Itoa(MaxCanary) + `) x
+			WHERE r.id = x.id`},
+	} {
+		if _, err := tx.Exec(ctx, step.sql, b.ID); err != nil {
+			return fmt.Errorf("replay: complete plan: %s: %w", step.what, err)
+		}
+	}
+	hash, err := hashPlan(ctx, tx, b.ID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE redrive.batches b
+		SET state = 'planned', plan_hash = $2, plan_revision = plan_revision + 1, planned_at = $3, judging = false,
+		    verdicts = coalesce(v.all, '{}'), eligible = coalesce((v.all ->> 'eligible')::integer, 0)
+		FROM (SELECT jsonb_object_agg(verdict, n) AS all
+		      FROM (SELECT verdict, count(*) AS n FROM redrive.replays WHERE batch_id = $1 GROUP BY verdict) c) v
+		WHERE b.id = $1`, b.ID, hash, s.now())
+	if err != nil {
+		return fmt.Errorf("replay: complete plan: %w", err)
+	}
+	return nil
+}
+
+// planLine is a member as the plan's hash covers it.
+func planLine(buf []byte, job int64, generation, version int, verdict string) []byte {
+	return fmt.Appendf(buf, "%d %d %d %s\n", job, generation, version, verdict)
+}
+
+// planHead begins what the hash of a plan is made of; the lines follow in the
+// order of the jobs' ids.
+const planHead = "redrive plan v1\n"
+
+// hashPlan reads the members in order, however many they are.
+func hashPlan(ctx context.Context, tx pgx.Tx, batch int64) (string, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT dead_job_id, generation, payload_version, verdict
+		FROM redrive.replays
+		WHERE batch_id = $1
+		ORDER BY dead_job_id`, batch)
+	if err != nil {
+		return "", fmt.Errorf("replay: hash plan: %w", err)
+	}
+	sum := sha256.New()
+	sum.Write([]byte(planHead)) //nolint:errcheck // a hash never fails
+	var job int64
+	var generation, version int
+	var verdict string
+	var line []byte
+	_, err = pgx.ForEachRow(rows, []any{&job, &generation, &version, &verdict}, func() error {
+		line = planLine(line[:0], job, generation, version, verdict)
+		sum.Write(line) //nolint:errcheck // a hash never fails
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("replay: hash plan: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
