@@ -6,12 +6,39 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/audit"
 )
 
 // newCanary makes up to n of the replays that have not left a new canary of a
 // batch that stopped, the first choices of the plan first; outcomes of what is
-// released from now on count. It returns how many it is.
+// released from now on count. It returns how many it is. The caller holds the
+// bucket.
 func newCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int, now time.Time) (int64, error) {
+	chosen, err := chooseCanary(ctx, tx, batchID, n)
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE redrive.runs u
+		SET wave = CASE WHEN $2 > 0 THEN 0 ELSE 1 END, watch_from = $3, base_good = c.good, base_bad = c.bad,
+		    stragglers = ARRAY(
+		        SELECT r.id
+		        FROM redrive.replays r
+		        JOIN redrive.batches b ON b.id = r.batch_id
+		        WHERE r.environment = b.environment AND r.destination = b.destination AND r.state = 'released' AND r.batch_id = $1)
+		FROM (SELECT coalesce(sum(n) FILTER (WHERE tally IN ('succeeded', 'already_done')), 0) AS good,
+		             coalesce(sum(n) FILTER (WHERE tally IN ('failed', 'unconfirmed')), 0) AS bad
+		      FROM redrive.batch_tallies
+		      WHERE batch_id = $1) c
+		WHERE u.batch_id = $1`, batchID, chosen, now)
+	if err != nil {
+		return 0, fmt.Errorf("replay: new canary: %w", err)
+	}
+	return chosen, nil
+}
+
+func chooseCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int) (int64, error) {
 	tag, err := tx.Exec(ctx, `
 		WITH ranked AS (
 			SELECT id
@@ -30,14 +57,116 @@ func newCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int, now time.Ti
 		SET wave = 0
 		WHERE id IN (SELECT id FROM ranked UNION ALL SELECT id FROM others)`, batchID, n)
 	if err != nil {
-		return 0, fmt.Errorf("replay: new canary: %w", err)
-	}
-	_, err = tx.Exec(ctx, `
-		UPDATE redrive.runs
-		SET wave = CASE WHEN $2 > 0 THEN 0 ELSE 1 END, watch_from = $3
-		WHERE batch_id = $1`, batchID, tag.RowsAffected(), now)
-	if err != nil {
-		return 0, fmt.Errorf("replay: new canary: %w", err)
+		return 0, fmt.Errorf("replay: choose canary: %w", err)
 	}
 	return tag.RowsAffected(), nil
+}
+
+// gate looks at how the run has gone so far: it stops it, lets the rest follow
+// a canary that has passed, or leaves it as it is.
+func (s *Service) gate(ctx context.Context, tx pgx.Tx, b *bucket, u *run) error {
+	if u.Kind != "batch" {
+		return nil
+	}
+	good, bad, err := u.judged(ctx, tx)
+	if err != nil {
+		return err
+	}
+	limit := s.stopAbove(b.JobType)
+	over := bad*100 > int64(limit)*(good+bad)
+	least := int64(5)
+	if u.Canary > 0 {
+		least = min(least, int64(u.Canary))
+	}
+	if over && good+bad >= least {
+		return s.stopRun(ctx, tx, b, u, bad, good+bad, limit)
+	}
+	if u.Wave != 0 {
+		return nil
+	}
+	ended, err := u.canaryEnded(ctx, tx)
+	switch {
+	case err != nil || !ended:
+		return err
+	case over:
+		return s.stopRun(ctx, tx, b, u, bad, good+bad, limit)
+	case good+bad == 0 && !u.Activated:
+		return nil
+	case good+bad == 0:
+		return s.replaceCanary(ctx, tx, b, u)
+	}
+	return s.pass(ctx, tx, b, u, bad, good+bad)
+}
+
+// judged counts the outcomes of what was released since the run is watched.
+func (u *run) judged(ctx context.Context, tx pgx.Tx) (good, bad int64, err error) {
+	good, bad = u.Good-u.BaseGood, u.Bad-u.BaseBad
+	if len(u.Stragglers) == 0 {
+		return good, bad, nil
+	}
+	var oldGood, oldBad int64
+	err = tx.QueryRow(ctx, `
+		SELECT count(*) FILTER (WHERE outcome IN ('succeeded', 'already_done')),
+		       count(*) FILTER (WHERE outcome IN ('failed', 'unconfirmed'))
+		FROM redrive.replays
+		WHERE id = ANY($1) AND state = 'ended'`, u.Stragglers).Scan(&oldGood, &oldBad)
+	if err != nil {
+		return 0, 0, fmt.Errorf("replay: outcomes from before: %w", err)
+	}
+	return max(0, good-oldGood), max(0, bad-oldBad), nil
+}
+
+// canaryEnded says whether nothing of the canary waits, is out, or is still to
+// be taken.
+func (u *run) canaryEnded(ctx context.Context, tx pgx.Tx) (ended bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT NOT (
+			EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND wave = 0 AND state = 'ready')
+			OR EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND wave = 0 AND state = 'pending' AND NOT behind)
+			OR EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND wave = 0 AND state = 'pending' AND behind)
+			OR EXISTS (
+				SELECT FROM redrive.replays
+				WHERE batch_id = $1 AND wave = 0 AND state = 'planned' AND verdict = 'eligible' AND canary_rank <= $4)
+			OR EXISTS (
+				SELECT FROM redrive.replays
+				WHERE environment = $2 AND destination = $3 AND state = 'released' AND batch_id = $1 AND wave = 0))`,
+		u.BatchID, u.environment, u.Destination, u.Canary).Scan(&ended)
+	if err != nil {
+		return false, fmt.Errorf("replay: canary: %w", err)
+	}
+	return ended, nil
+}
+
+// replaceCanary chooses another canary for one that was never judged: all of
+// it was skipped, which says nothing of the rest.
+func (s *Service) replaceCanary(ctx context.Context, tx pgx.Tx, b *bucket, u *run) error {
+	n, err := chooseCanary(ctx, tx, u.BatchID, u.Canary)
+	if err != nil || n > 0 {
+		return err
+	}
+	var waits bool
+	err = tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state IN ('pending', 'ready', 'released'))`, u.BatchID).Scan(&waits)
+	if err != nil {
+		return fmt.Errorf("replay: canary: %w", err)
+	}
+	if waits { // all that is left is behind others: it may come after them
+		return nil
+	}
+	return s.pass(ctx, tx, b, u, 0, 0)
+}
+
+// pass lets the rest follow the canary.
+func (s *Service) pass(ctx context.Context, tx pgx.Tx, b *bucket, u *run, bad, judged int64) error {
+	u.Wave = 1
+	_, err := tx.Exec(ctx, `
+		WITH r AS (UPDATE redrive.runs SET wave = 1 WHERE batch_id = $1)
+		UPDATE redrive.batches SET canary_passed_at = $2 WHERE id = $1`, u.BatchID, s.now())
+	if err != nil {
+		return fmt.Errorf("replay: pass canary: %w", err)
+	}
+	why := fmt.Sprintf("%d of %d of the canary failed", bad, judged)
+	_, err = audit.Append(ctx, tx, audit.SystemActor(),
+		u.batch(b).entry("batch.canary_passed", why, map[string]any{"failed": bad, "judged": judged}, s.now()))
+	return err
 }

@@ -2,22 +2,23 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/dlq/ledger"
 )
 
-// How long a replay that can't leave now waits at least: one whose key or job a
-// worker holds only goes behind those that are due already.
+// How long a replay that can't leave now waits at least. One whose key or job a
+// worker holds lets those behind it go first.
 const (
-	busyPause  = 0
+	busyPause  = 200 * time.Millisecond
 	faultPause = 30 * time.Second
+	// maxFaults is how often a hand-over may fail: a fault that doesn't go away
+	// must not keep a batch open for ever.
+	maxFaults = 5
 )
-
-// errBusy says that a worker's transaction holds the key or the job.
-var errBusy = errors.New("replay: key or job is busy")
 
 // How a replay ends that can never leave.
 var (
@@ -25,39 +26,81 @@ var (
 	payloadGone = End{Outcome: Skipped, Code: PayloadMissing, Detail: "not replayed because the payload isn't stored any more"}
 )
 
-// postpone moves a ready replay behind those that are due. It stays the head
-// of its entity and key.
-func (s *Service) postpone(ctx context.Context, tx pgx.Tx, it Item, pause time.Duration) error {
+// later puts off a replay whose turn failed: nothing of it has left. One fault
+// harms only itself.
+func (s *Service) later(ctx context.Context, tx pgx.Tx, it Item, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return err
+	case ledger.IsBusy(err):
+		return s.postpone(ctx, tx, []int64{it.ReplayID}, busyPause)
+	case isUnique(err):
+		return markBehind(ctx, tx, []int64{it.ReplayID})
+	}
+	s.log().WarnContext(ctx, "replay not released, it is tried again later", "replay", it.ReplayID, "error", err)
+	return s.fault(ctx, tx, it)
+}
+
+// fault counts a failed hand-over; after a few the replay ends.
+func (s *Service) fault(ctx context.Context, tx pgx.Tx, it Item) error {
+	var faults int
+	err := tx.QueryRow(ctx, `
+		UPDATE redrive.replays
+		SET faults = faults + 1, due_at = $2
+		WHERE id = $1
+		RETURNING faults`, it.ReplayID, s.now().Add(faultPause)).Scan(&faults)
+	if err != nil {
+		return fmt.Errorf("replay: count fault: %w", err)
+	}
+	if faults < maxFaults {
+		return nil
+	}
+	return s.endOne(ctx, tx, it, End{Outcome: Skipped, Code: "release_failed",
+		Detail: fmt.Sprintf("not replayed because handing it over failed %d times", faults)})
+}
+
+// postpone moves replays that have not left behind those that are due. They
+// keep what they hold.
+func (s *Service) postpone(ctx context.Context, tx pgx.Tx, ids []int64, pause time.Duration) error {
 	_, err := tx.Exec(ctx, `
-		UPDATE redrive.replays SET due_at = $2 WHERE id = $1 AND state = 'ready'`, it.ReplayID, s.now().Add(pause))
+		UPDATE redrive.replays SET due_at = $2 WHERE id = ANY($1) AND state IN ('pending', 'ready')`, ids, s.now().Add(pause))
 	if err != nil {
 		return fmt.Errorf("replay: postpone: %w", err)
 	}
 	return nil
 }
 
-// lockedOrGone tells a job that somebody holds from one that was purged, whose
-// replay ends.
-func (s *Service) lockedOrGone(ctx context.Context, tx pgx.Tx, it Item) error {
-	var there bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM redrive.dead_jobs WHERE id = $1)`, it.DeadJobID).Scan(&there)
+// putOff postpones replays whose key or job somebody holds; of one whose job was
+// purged the replay ends.
+func (s *Service) putOff(ctx context.Context, tx pgx.Tx, items []*claimed) error {
+	if len(items) == 0 {
+		return nil
+	}
+	jobs := make([]int64, len(items))
+	for i, c := range items {
+		jobs[i] = c.DeadJobID
+	}
+	rows, err := tx.Query(ctx, `SELECT id FROM redrive.dead_jobs WHERE id = ANY($1)`, jobs)
 	if err != nil {
-		return fmt.Errorf("replay: look for job: %w", err)
+		return fmt.Errorf("replay: look for jobs: %w", err)
 	}
-	if there {
-		return errBusy
-	}
-	return s.end(ctx, tx, it, jobGone)
-}
-
-func hasPayload(ctx context.Context, tx pgx.Tx, it Item) (kept bool, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT EXISTS (
-			SELECT FROM redrive.payloads
-			WHERE dead_job_id = $1 AND version = $2 AND bytes IS NOT NULL AND encoding <> 'none')`,
-		it.DeadJobID, it.PayloadVersion).Scan(&kept)
+	there, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	if err != nil {
-		return false, fmt.Errorf("replay: look for payload: %w", err)
+		return fmt.Errorf("replay: look for jobs: %w", err)
 	}
-	return kept, nil
+	kept := map[int64]bool{}
+	for _, id := range there {
+		kept[id] = true
+	}
+	var busy []int64
+	for _, c := range items {
+		if kept[c.DeadJobID] {
+			busy = append(busy, c.ReplayID)
+		} else if err := s.endOne(ctx, tx, c.Item, jobGone); err != nil {
+			return err
+		}
+	}
+	return s.postpone(ctx, tx, busy, busyPause)
 }

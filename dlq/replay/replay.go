@@ -88,12 +88,17 @@ type Service struct {
 	Sealer  envelope.Sealer
 	Log     *slog.Logger
 	Now     func() time.Time // injected in tests; nil means time.Now
+	// Ran is how long the process has run, by a clock that never jumps; injected
+	// in tests.
+	Ran func() time.Duration
 	// CheckDB is the database that a type's declared checks ask in an
 	// environment, by a role that can only read; nil where there is none.
 	CheckDB func(environment string) *pgxpool.Pool
 	// Enqueue hands work on a batch to the engine inside tx; nil in tests, which
 	// call Do themselves.
 	Enqueue func(ctx context.Context, tx pgx.Tx, w Work, batch int64) error
+
+	looks *looks
 }
 
 func (s *Service) now() time.Time {

@@ -1,0 +1,205 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/dlq/ledger"
+)
+
+// releaseChunk is how many replays leave in one short transaction at most.
+const releaseChunk = 200
+
+// round is one transaction of releases of a type.
+type round struct {
+	bucket  *bucket
+	dest    *destination
+	tenants *tenants
+	runs    []*run
+	claimed int
+	left    []*claimed
+}
+
+// releaseBucket is one short transaction. Locks come first, bucket then
+// destination, each in a statement of its own: locking and counting in one would
+// count with a snapshot older than the lock. full says that there may be more.
+func (s *Service) releaseBucket(ctx context.Context, environment, jobType string) (released int, full bool, err error) {
+	var r *round
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		// A target's row may be held by a worker who then asks for our key.
+		if err := ledger.GiveWay(ctx, tx); err != nil {
+			return err
+		}
+		r, err = s.round(ctx, tx, environment, jobType)
+		if err != nil || r == nil {
+			return err
+		}
+		return r.write(ctx, tx)
+	})
+	if err != nil || r == nil {
+		return 0, false, err
+	}
+	return len(r.left), r.claimed >= releaseChunk, nil
+}
+
+func (s *Service) round(ctx context.Context, tx pgx.Tx, environment, jobType string) (*round, error) {
+	b, held, err := s.takeBucket(ctx, tx, environment, jobType)
+	if err != nil || !held {
+		return nil, err
+	}
+	r := &round{bucket: b, tenants: newTenants(b)}
+	all, err := s.readRuns(ctx, tx, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range all {
+		if err := s.enter(ctx, tx, r, u); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.runs) == 0 {
+		return r, nil
+	}
+	// Batches of one type go to one destination, except while the catalogue's
+	// change reaches them; the others' turn comes.
+	for _, u := range r.runs {
+		u.closed = u.closed || u.Destination != r.runs[0].Destination || u.TargetKind != r.runs[0].TargetKind
+	}
+	n, err := s.budget(ctx, tx, r, r.runs[0])
+	if err != nil || n < 1 {
+		return r, err
+	}
+	return r, s.leave(ctx, tx, r, n)
+}
+
+// enter makes a batch part of the round, unless it stops, or may not run any
+// more.
+func (s *Service) enter(ctx context.Context, tx pgx.Tx, r *round, u *run) error {
+	if u.Kind == "batch" {
+		if why := s.catalogueWhy(u.batch(r.bucket)); why != "" {
+			return s.pauseRun(ctx, tx, r.bucket, u, "catalogue", why, map[string]any{})
+		}
+	}
+	if u.State == "scheduled" {
+		if err := s.begin(ctx, tx, r.bucket, u); err != nil {
+			return err
+		}
+	}
+	if err := s.gate(ctx, tx, r.bucket, u); err != nil || u.closed {
+		return err
+	}
+	r.runs = append(r.runs, u)
+	return nil
+}
+
+// budget is how many may leave now: by rate, holds, breaker, concurrency and
+// what isn't delivered yet.
+func (s *Service) budget(ctx context.Context, tx pgx.Tx, r *round, u *run) (int, error) {
+	b := r.bucket
+	hold, err := HeldBy(ctx, tx, b.Environment, b.JobType, u.Destination)
+	if err != nil || hold != nil {
+		return 0, err
+	}
+	d, held, err := s.takeDestination(ctx, tx, b.Environment, u.Destination)
+	if err != nil || !held {
+		return 0, err
+	}
+	r.dest = d
+	if err := s.watch(ctx, tx, d); err != nil {
+		return 0, err
+	}
+	n := min(releaseChunk, int(math.Floor(b.Tokens)))
+	if n < 1 {
+		return 0, nil
+	}
+	room, err := s.room(ctx, tx, d, concurrencyOf(u.target, s.Types(), b.Environment, b.JobType), perSecond(b.Limit.PerMinute))
+	return min(n, room), err
+}
+
+// leave lets up to n replays of the round's batches leave.
+func (s *Service) leave(ctx context.Context, tx pgx.Tx, r *round, n int) error {
+	items, err := s.claim(ctx, tx, r, n)
+	if err != nil || len(items) == 0 {
+		return err
+	}
+	r.claimed = len(items)
+	may, err := s.judgeClaimed(ctx, tx, items)
+	if err != nil {
+		return err
+	}
+	if r.left, err = s.send(ctx, tx, may); err != nil {
+		return err
+	}
+	stayed := map[int64]*claimed{}
+	for _, c := range items {
+		stayed[c.ReplayID] = c
+	}
+	undelivered := 0
+	for _, c := range r.left {
+		delete(stayed, c.ReplayID)
+		c.run.left++
+		if !c.Delivered {
+			undelivered++
+		}
+	}
+	for _, c := range stayed {
+		r.tenants.give(c.Tenant)
+	}
+	r.bucket.Tokens -= float64(len(r.left))
+	r.dest.left(len(r.left), undelivered)
+	return nil
+}
+
+// claim holds up to n replays: singles first, since a person waits for each.
+func (s *Service) claim(ctx context.Context, tx pgx.Tx, r *round, n int) ([]*claimed, error) {
+	singles := map[int64]*run{}
+	for _, u := range r.runs {
+		if u.Kind == "single" && !u.closed {
+			singles[u.BatchID] = u
+		}
+	}
+	items, err := s.claimSingles(ctx, tx, r.tenants, singles, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range r.runs {
+		want := min(n-len(items), int(math.Floor(u.tokens)))
+		if u.Kind == "single" || u.closed || want < 1 {
+			continue
+		}
+		more, err := s.claimRun(ctx, tx, r.tenants, u, want)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, more...)
+	}
+	return items, nil
+}
+
+// write writes all buckets in one go. A round in which nothing left writes
+// nothing: what came in is known from the last refill.
+func (r *round) write(ctx context.Context, tx pgx.Tx) error {
+	var batch pgx.Batch
+	if len(r.left) > 0 || r.bucket.dirty {
+		r.bucket.put(&batch)
+	}
+	for _, u := range r.runs {
+		if u.left > 0 || u.served != u.TenantCursor || len(r.runs) >= runsARound {
+			u.put(&batch, r.bucket)
+		}
+	}
+	r.tenants.put(&batch)
+	if r.dest != nil && r.dest.changed {
+		r.dest.put(&batch)
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("replay: write buckets: %w", err)
+	}
+	return nil
+}
