@@ -20,7 +20,7 @@ const (
 )
 
 // FoldCounters moves the deltas that have been committed into their bases:
-// counters, type_counters, death_counters and groups. It returns how many it folded; 0 at
+// counters, type_counters, death_counters, batch_counters and groups. It returns how many it folded; 0 at
 // once when another process is at it. Readers see the same sums before and
 // after (views counts and deaths_per_hour); groups are brought up to date by
 // it. Rows are upserted in key order under an advisory lock, so that folding
@@ -67,7 +67,11 @@ func foldOnce(ctx context.Context, pool *pgxpool.Pool) (n int, err error) {
 			return err
 		}
 		deaths, err := foldDeaths(ctx, tx)
-		n = max(counts, deaths)
+		if err != nil {
+			return err
+		}
+		batches, err := foldBatches(ctx, tx)
+		n = max(counts, deaths, batches)
 		return err
 	})
 	return n, err
@@ -105,6 +109,25 @@ func foldCounts(ctx context.Context, tx pgx.Tx) (taken int, err error) {
 		return taken, err
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM redrive.counters WHERE n = 0`)
+	return taken, err
+}
+
+// foldBatches folds how many replays of each batch stand where.
+func foldBatches(ctx context.Context, tx pgx.Tx) (taken int, err error) {
+	err = tx.QueryRow(ctx, `
+		WITH taken AS (
+			DELETE FROM redrive.batch_deltas
+			WHERE id IN (SELECT id FROM redrive.batch_deltas ORDER BY id LIMIT $1)
+			RETURNING batch_id, tally, n),
+		folded AS (
+			INSERT INTO redrive.batch_counters AS c (batch_id, tally, n)
+			SELECT batch_id, tally, sum(n)
+			FROM taken
+			GROUP BY batch_id, tally
+			HAVING sum(n) <> 0
+			ORDER BY batch_id, tally
+			ON CONFLICT (batch_id, tally) DO UPDATE SET n = c.n + excluded.n)
+		SELECT count(*) FROM taken`, foldChunk).Scan(&taken)
 	return taken, err
 }
 

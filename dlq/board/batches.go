@@ -41,6 +41,9 @@ type Batch struct {
 	PlanProblem  string
 	TargetKind   string // river, http; empty: none
 	Destination  string
+	Tenants      int    // of its eligible jobs
+	OlderLeftOut int    // entities of which an older open job stays behind
+	AllowOld     string // why jobs older than their type allows are taken along; empty: they aren't
 
 	// The review; ReviewHash is empty until there is one.
 	ReviewHash     string
@@ -109,7 +112,7 @@ type BatchPage struct {
 const batchSQL = `
 	SELECT b.id, b.environment, b.job_type, b.kind, b.state, b.reason, b.created_by, b.created_by_id, b.created_at, b.parent_batch,
 	       b.filter, b.selected IS NOT NULL AS by_selection, b.cutoff, b.planned, b.eligible, b.verdicts, b.plan_hash, b.plan_revision,
-	       b.planned_at, b.plan_problem, b.target_kind, b.destination,
+	       b.planned_at, b.plan_problem, b.target_kind, b.destination, b.tenants, b.older_left_out, b.allow_old,
 	       b.review_hash, b.review_revision, b.reviewed_by, b.reviewed_at, b.start_after_s, b.start_at, b.rate_per_minute, b.canary, b.accept_repeat,
 	       b.confirmed_by, b.confirmed_by_id, b.confirmed_at, b.needs_approval, b.approve_until, b.approved_by, b.approved_at,
 	       b.due_at, b.started_at, b.activated_at, b.pause_kind, b.pause_why, b.paused_by, b.paused_at, u.wave, b.canary_passed_at,
@@ -162,56 +165,4 @@ func BatchOf(ctx context.Context, db dlq.DB, p *rbac.Principal, id int64) (Batch
 		return Batch{}, problem.New(problem.NotFound, "There is no batch %d that you may see.", id)
 	}
 	return found[0], nil
-}
-
-// Replay is one replay of a batch. Texts are redacted.
-type Replay struct {
-	ID             int64
-	DeadJobID      int64
-	JobID          string
-	State          string
-	Outcome        string // empty: not ended
-	OutcomeDetail  string
-	VerdictDetail  string
-	EffectID       string
-	PayloadVersion int
-	ReleasedAt     *time.Time
-	OutcomeAt      *time.Time
-}
-
-// Now is where the replay stands: how it ended, or its state.
-func (r Replay) Now() string {
-	if r.Outcome != "" {
-		return r.Outcome
-	}
-	return r.State
-}
-
-// Replays reads the first MaxItems replays of a batch that BatchOf returned.
-func Replays(ctx context.Context, db dlq.DB, batch int64) ([]Replay, error) {
-	return collect[Replay](ctx, db, "replays", `
-		SELECT id, dead_job_id, job_id, state, coalesce(outcome, '') AS outcome, outcome_detail, verdict_detail,
-		       effect_id, payload_version, released_at, outcome_at
-		FROM redrive.replays
-		WHERE batch_id = @batch
-		ORDER BY id
-		LIMIT @limit`, pgx.NamedArgs{"batch": batch, "limit": MaxItems})
-}
-
-// ReplayTotal is how many replays of a batch stand where.
-type ReplayTotal struct {
-	State string
-	N     int
-}
-
-// ReplayTotals counts a batch's replays by outcome, or else by state.
-func ReplayTotals(ctx context.Context, db dlq.DB, batch int64) ([]ReplayTotal, error) {
-	return collect[ReplayTotal](ctx, db, "replay totals", `
-		SELECT coalesce(outcome, state) AS state, count(*) AS n
-		FROM redrive.replays
-		WHERE batch_id = @batch
-		GROUP BY coalesce(outcome, state)
-		ORDER BY array_position(ARRAY['planned', 'pending', 'ready', 'released', 'succeeded', 'already_done',
-		                              'failed', 'skipped', 'unconfirmed', 'cancelled'], coalesce(outcome, state))`,
-		pgx.NamedArgs{"batch": batch})
 }

@@ -30,6 +30,13 @@ func (s *Service) recordDeath(ctx context.Context, tx pgx.Tx, it Item, f Failure
 		return fmt.Errorf("replay: next generation: %w", err)
 	}
 	_, err = tx.Exec(ctx, `
+		UPDATE redrive.replays
+		SET new_fingerprint = $2, next_generation = $3
+		WHERE id = $1`, it.ReplayID, f.Fingerprint, generation)
+	if err != nil {
+		return fmt.Errorf("replay: link death: %w", err)
+	}
+	_, err = tx.Exec(ctx, `
 		INSERT INTO redrive.deaths (dead_job_id, generation, attempt, death_key, died_at, environment, job_type, category, fingerprint, template, error_class)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, left($11, 255))`,
 		it.DeadJobID, generation, attempts, "replay:"+strconv.FormatInt(it.ReplayID, 10), now, it.Environment, it.JobType,

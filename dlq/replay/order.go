@@ -2,8 +2,6 @@ package replay
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -112,8 +110,9 @@ func (s *Service) checkOrder(o *Order) error {
 
 // planHash names exactly what was confirmed: job, generation, payload version.
 func planHash(j job) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "redrive plan v1\n%d %d %d %s\n", j.ID, j.Generation, j.PayloadVersion, Eligible))
-	return hex.EncodeToString(sum[:])
+	h := NewPlanHash()
+	h.Add(j.ID, j.Generation, j.PayloadVersion, Eligible)
+	return h.String()
 }
 
 // makeReady marks a pending replay as the head of its job, key and entity. A

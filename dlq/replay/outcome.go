@@ -20,6 +20,7 @@ type End struct {
 	EffectID      string // the provider's id, when known
 	EffectUnknown bool   // nobody knows whether the effect happened
 	Failure       *Failure
+	Category      string // of a failure whose source tells of the death itself
 
 	onlyUndelivered bool // holds only while the target doesn't have it
 	inLedger        bool // the ledger has the key's effect as done
@@ -71,8 +72,11 @@ func (s *Service) RecordTx(ctx context.Context, tx pgx.Tx, replayID int64, e End
 	items, err := s.items(ctx, tx, `
 		WHERE r.id = @id AND r.state = 'released' AND (NOT @only_undelivered OR r.delivered_at IS NULL)
 		FOR UPDATE OF r`, pgx.NamedArgs{"id": replayID, "only_undelivered": e.onlyUndelivered})
-	if err != nil || len(items) == 0 {
+	if err != nil {
 		return false, err
+	}
+	if len(items) == 0 {
+		return false, s.keepLate(ctx, tx, replayID, e)
 	}
 	e, err = s.byLedger(ctx, tx, items[0], e)
 	if err != nil {
@@ -140,15 +144,18 @@ func (s *Service) end(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 func (s *Service) finish(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE redrive.replays
-		SET state = 'ended', outcome = $2, outcome_code = $3, outcome_detail = $4, effect_id = $5, outcome_at = $6
-		WHERE id = $1`, it.ReplayID, e.Outcome, e.Code, e.Detail, e.EffectID, s.now())
+		SET state = 'ended', outcome = $2, outcome_code = $3, outcome_detail = $4, effect_id = $5, outcome_at = $6, new_category = $7
+		WHERE id = $1`, it.ReplayID, e.Outcome, e.Code, e.Detail, e.EffectID, s.now(), e.category())
 	if err != nil {
 		return fmt.Errorf("replay: end: %w", err)
 	}
 	if err := s.endJob(ctx, tx, it, e); err != nil {
 		return err
 	}
-	if err := s.next(ctx, tx, it); err != nil {
+	if err := s.skipLater(ctx, tx, it, e); err != nil {
+		return err
+	}
+	if err := wake(ctx, tx, it); err != nil {
 		return err
 	}
 	return endBatch(ctx, tx, it.BatchID)
@@ -205,60 +212,4 @@ func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 		return s.recordDeath(ctx, tx, it, *e.Failure)
 	}
 	return nil
-}
-
-// next makes the following replay of the same entity ready.
-func (s *Service) next(ctx context.Context, tx pgx.Tx, it Item) error {
-	if it.Entity == "" {
-		return nil
-	}
-	var id int64
-	err := tx.QueryRow(ctx, `
-		SELECT id
-		FROM redrive.replays
-		WHERE environment = $1 AND entity = $2 AND entity <> '' AND state = 'pending' AND due_at <= $3
-		ORDER BY order_at, id
-		LIMIT 1
-		FOR UPDATE SKIP LOCKED`, it.Environment, it.Entity, s.now()).Scan(&id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("replay: next of entity: %w", err)
-	}
-	if err := makeReady(ctx, tx, id); err != nil && !isUnique(err) {
-		return err
-	}
-	return nil // one whose job or key is still under way stays pending; promote comes back to it
-}
-
-func endBatch(ctx context.Context, tx pgx.Tx, batchID int64) error {
-	_, err := tx.Exec(ctx, `
-		UPDATE redrive.batches
-		SET state = 'done', finished_at = now()
-		WHERE id = $1 AND state = 'running' AND activated_at IS NOT NULL
-		  AND NOT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state IN ('pending', 'ready', 'released'))`, batchID)
-	if err != nil {
-		return fmt.Errorf("replay: end batch: %w", err)
-	}
-	return nil
-}
-
-// EndBatches ends batches whose replays have all ended: two last ones that end
-// at the same moment don't see each other, and neither ends their batch. It
-// returns how many.
-func (s *Service) EndBatches(ctx context.Context) (int64, error) {
-	tag, err := s.Pool.Exec(ctx, `
-		UPDATE redrive.batches
-		SET state = 'done', finished_at = now()
-		WHERE id IN (
-			SELECT b.id
-			FROM redrive.batches b
-			WHERE b.state IN ('scheduled', 'running') AND b.activated_at IS NOT NULL
-			  AND NOT EXISTS (SELECT FROM redrive.replays r WHERE r.batch_id = b.id AND r.state IN ('pending', 'ready', 'released'))
-			FOR UPDATE SKIP LOCKED)`)
-	if err != nil {
-		return 0, fmt.Errorf("replay: end batches: %w", err)
-	}
-	return tag.RowsAffected(), nil
 }

@@ -2,8 +2,6 @@ package replay
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -51,7 +49,22 @@ func (s *Service) completePlan(ctx context.Context, tx pgx.Tx, b planRow) error 
 	_, err = tx.Exec(ctx, `
 		UPDATE redrive.batches b
 		SET state = 'planned', plan_hash = $2, plan_revision = plan_revision + 1, planned_at = $3, judging = false,
-		    verdicts = coalesce(v.all, '{}'), eligible = coalesce((v.all ->> 'eligible')::integer, 0)
+		    verdicts = coalesce(v.all, '{}'), eligible = coalesce((v.all ->> 'eligible')::integer, 0),
+		    tenants = (SELECT count(DISTINCT tenant) FROM redrive.replays WHERE batch_id = $1 AND verdict = 'eligible'),
+		    older_left_out = (
+			SELECT count(*)
+			FROM (SELECT environment, entity, order_at
+			      FROM redrive.replays
+			      WHERE batch_id = $1 AND verdict = 'eligible' AND entity <> '' AND NOT behind
+			      LIMIT 10000) h -- a warning, not a count that anything rests on
+			WHERE EXISTS (
+				SELECT
+				FROM redrive.dead_jobs o
+				WHERE o.environment = h.environment AND o.entity = h.entity AND o.entity <> '' AND o.status = 'open'
+				  AND coalesce(o.enqueued_at, o.first_failed_at, o.died_at) < h.order_at
+				  AND NOT EXISTS (
+					SELECT FROM redrive.replays r
+					WHERE r.batch_id = $1 AND r.dead_job_id = o.id AND r.verdict = 'eligible')))
 		FROM (SELECT jsonb_object_agg(verdict, n) AS all
 		      FROM (SELECT verdict, count(*) AS n FROM redrive.replays WHERE batch_id = $1 GROUP BY verdict) c) v
 		WHERE b.id = $1`, b.ID, hash, s.now())
@@ -60,15 +73,6 @@ func (s *Service) completePlan(ctx context.Context, tx pgx.Tx, b planRow) error 
 	}
 	return nil
 }
-
-// planLine is a member as the plan's hash covers it.
-func planLine(buf []byte, job int64, generation, version int, verdict string) []byte {
-	return fmt.Appendf(buf, "%d %d %d %s\n", job, generation, version, verdict)
-}
-
-// planHead begins what the hash of a plan is made of; the lines follow in the
-// order of the jobs' ids.
-const planHead = "redrive plan v1\n"
 
 // hashPlan reads the members in order, however many they are.
 func hashPlan(ctx context.Context, tx pgx.Tx, batch int64) (string, error) {
@@ -80,19 +84,16 @@ func hashPlan(ctx context.Context, tx pgx.Tx, batch int64) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("replay: hash plan: %w", err)
 	}
-	sum := sha256.New()
-	sum.Write([]byte(planHead)) //nolint:errcheck // a hash never fails
+	h := NewPlanHash()
 	var job int64
 	var generation, version int
 	var verdict string
-	var line []byte
 	_, err = pgx.ForEachRow(rows, []any{&job, &generation, &version, &verdict}, func() error {
-		line = planLine(line[:0], job, generation, version, verdict)
-		sum.Write(line) //nolint:errcheck // a hash never fails
+		h.Add(job, generation, version, verdict)
 		return nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("replay: hash plan: %w", err)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return h.String(), nil
 }

@@ -157,7 +157,8 @@ func outcome(it replay.Item, r ref, s seen, ok bool) *replay.End {
 	case s.State == "cancelled" && s.Attempt <= r.Attempt:
 		return &replay.End{Outcome: replay.Cancelled, Code: "cancelled_at_source", Detail: "it was cancelled in River before it ran"}
 	case s.State == "discarded" || s.State == "cancelled":
-		return &replay.End{Outcome: replay.Failed, Code: s.State, Detail: firstLine(redact.Readable(s.LastError))}
+		class, _ := category.Classify(failure.Failure{JobType: it.JobType, Message: s.LastError})
+		return &replay.End{Outcome: replay.Failed, Code: s.State, Detail: firstLine(redact.Readable(s.LastError)), Category: string(class)}
 	}
 	return nil
 }
