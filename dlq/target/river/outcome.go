@@ -13,6 +13,7 @@ import (
 
 	"github.com/redrive-dlq/redrive/dlq"
 	"github.com/redrive-dlq/redrive/dlq/category"
+	"github.com/redrive-dlq/redrive/dlq/failure"
 	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 )
