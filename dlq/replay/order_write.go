@@ -18,12 +18,16 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, p *rbac.Principal, o Ord
 	if err != nil {
 		return out, fmt.Errorf("replay: encode target: %w", err)
 	}
+	state := "running"
+	if o.At.After(s.now()) {
+		state = "scheduled"
+	}
 	err = tx.QueryRow(ctx, `
 		INSERT INTO redrive.batches
 			(environment, job_type, kind, state, cutoff, reason, plan_hash, planned, eligible, due_at,
 			 created_by, confirmed_by, confirmed_at, created_by_id, confirmed_by_id, target_kind, target, destination, activated_at)
-		VALUES ($1, $2, 'single', 'running', now(), $3, $4, 1, 1, $5, $6, $6, now(), $7, $7, $8, $9, $10, now())
-		RETURNING id`, j.Environment, j.JobType, o.Reason, planHash(j), o.At, p.Email, p.UserID, kindOf(v.target), raw, v.target.Destination()).Scan(&out.BatchID)
+		VALUES ($1, $2, 'single', $11, now(), $3, $4, 1, 1, $5, $6, $6, now(), $7, $7, $8, $9, $10, now())
+		RETURNING id`, j.Environment, j.JobType, o.Reason, planHash(j), o.At, p.Email, p.UserID, kindOf(v.target), raw, v.target.Destination(), state).Scan(&out.BatchID)
 	if err != nil {
 		return out, fmt.Errorf("replay: write batch: %w", err)
 	}

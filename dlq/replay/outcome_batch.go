@@ -12,7 +12,7 @@ func endBatch(ctx context.Context, tx pgx.Tx, batchID int64) error {
 		WITH b AS (
 			UPDATE redrive.batches
 			SET state = 'done', finished_at = now()
-			WHERE id = $1 AND state = 'running' AND activated_at IS NOT NULL
+			WHERE id = $1 AND state IN ('scheduled', 'running') AND activated_at IS NOT NULL
 			  AND NOT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state IN ('pending', 'ready', 'released'))
 			RETURNING id)
 		DELETE FROM redrive.runs WHERE batch_id IN (SELECT id FROM b)`, batchID)
