@@ -17,6 +17,7 @@ type Catalogue struct {
 	Sources []Source
 	types   map[string]*Type
 	names   []string
+	files   Files
 }
 
 // Type looks a job type up by its exact name.

@@ -3,7 +3,6 @@ package jobtype
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -22,23 +21,24 @@ const maxFile = 1 << 20
 // stand in URLs, filters and metrics.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$`)
 
-// Load reads a catalogue file and the schema files it names (relative to it)
-// from fsys. Everything wrong is returned at once as [Faults].
-func Load(fsys fs.FS, file string) (*Catalogue, error) {
-	source, err := fs.ReadFile(fsys, file)
+func load(file string, read func(string) ([]byte, error)) (*Catalogue, error) {
+	files := &library{read: read, texts: map[string]string{}}
+	source, err := files.file(file)
 	if err != nil {
 		return nil, fmt.Errorf("catalogue %s: %w", file, err)
 	}
-	r := &reader{file: file}
+	r := &reader{file: file, schemas: map[schemaPlace]value{}}
 	c := r.catalogue(source)
+	r.shareConcurrency(c)
 	if len(r.faults) == 0 {
 		for _, t := range c.Types() {
-			r.compile(fsys, path.Dir(file), t)
+			r.compile(files, path.Dir(file), t)
 		}
 	}
 	if len(r.faults) > 0 {
 		return nil, r.faults
 	}
+	c.files = Files{Main: file, Texts: files.texts}
 	return c, nil
 }
 

@@ -40,12 +40,12 @@ types:
     redact: {show: [/user_id], mask: {/to_email: email}}
     edits: {payload: [/to_email], target: false, options: [queue, priority]}
     rate: {per_minute: 120, burst: 20, per_tenant_per_minute: 30}
-    batch: {approval_above: 1000, canary: 10, stop_at_failure_pct: 20}
+    batch: {approval_above: 1000, canary: 10, stop_at_failure_pct: 20, continue_entity: true}
     valid_for: 72h
     triage_within: 24h
     retention: {recovered: 30d, discarded: 2w}
     targets:
-      production: {river: {client: app-prod, queue: mail}, outcome_within: 20m}
+      production: {river: {client: app-prod, queue: mail}, outcome_within: 20m, concurrency: 8}
       staging: {http: {url: "http://127.0.0.1:9010/jobs", secret: env:STAGING_SECRET}}
     checks:
       - {name: customer exists, sql: "select 1 from customers where id = $1", args: [/user_id]}
@@ -91,11 +91,11 @@ func TestLoadReadsEveryField(t *testing.T) {
 		Redact:      jobtype.Redact{Show: []string{"/user_id"}, Mask: map[string]string{"/to_email": "email"}},
 		Edits:       jobtype.Edits{Payload: []string{"/to_email"}, Options: []string{"queue", "priority"}},
 		Rate:        jobtype.Rate{PerMinute: 120, Burst: 20, PerTenantPerMinute: 30},
-		Batch:       jobtype.Batch{ApprovalAbove: 1000, Canary: 10, StopAtFailurePct: 20},
+		Batch:       jobtype.Batch{ApprovalAbove: 1000, Canary: 10, StopAtFailurePct: 20, ContinueEntity: true},
 		ValidFor:    72 * time.Hour, TriageIn: 24 * time.Hour,
 		Retention: jobtype.Retention{Recovered: 30 * 24 * time.Hour, Discarded: 14 * 24 * time.Hour},
 		Targets: map[string]jobtype.Target{
-			"production": {River: &jobtype.RiverTarget{Client: "app-prod", Queue: "mail"}, OutcomeWithin: 20 * time.Minute},
+			"production": {River: &jobtype.RiverTarget{Client: "app-prod", Queue: "mail"}, OutcomeWithin: 20 * time.Minute, Concurrency: 8},
 			"staging":    {HTTP: &jobtype.HTTPTarget{URL: "http://127.0.0.1:9010/jobs", Secret: "env:STAGING_SECRET"}, OutcomeWithin: jobtype.DefaultOutcomeWithin},
 		},
 		Checks: []jobtype.Check{{Name: "customer exists", SQL: "select 1 from customers where id = $1", Args: []string{"/user_id"}}},
@@ -177,6 +177,16 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		"no types":            {"environments: [x]\n", "declares no types"},
 		"not a mapping":       {"- a\n", "must be a mapping"},
 		"odd type name":       {"types: {' a': {}}\n", "can't be a type's name"},
+		"two concurrencies": {head + "    targets: {production: {river: {client: x}, concurrency: 5}}\n  b:\n    side_effects: [{kind: none}]\n    idempotency: {by: key}\n    targets:\n      production: {river: {client: x}, concurrency: 6}\n",
+			"etc/types.yaml:10:53: types.b.targets.production.concurrency: says 6 for river:x/default in production, and types.a.targets.production.concurrency in line 5 says 5"},
+		"concurrency":         {head + "    targets: {production: {river: {client: x}, concurrency: 0}}\n", "whole number from 1 to 100000"},
+		"check writes":        {head + "    checks: [{name: c, sql: 'delete from x'}]\n", "begins with select or with"},
+		"check in two":        {head + "    checks: [{name: c, sql: 'select 1; drop table x'}]\n", "must be one statement"},
+		"check lacks an arg":  {head + "    checks: [{name: c, sql: 'select $1, $2', args: [/a]}]\n", "uses $2, and args lists 1"},
+		"check leaves an arg": {head + "    checks: [{name: c, sql: \"select $1, '$2'\", args: [/a, /b]}]\n", "doesn't use $2, and args lists 2"},
+		"check's pointer":     {head + "    checks: [{name: c, sql: 'select $1', args: [a]}]\n", `"a" is no JSON Pointer`},
+		"check twice":         {head + "    checks: [{name: c, sql: 'select 1'}, {name: c, sql: 'select 2'}]\n", `check "c" stands twice`},
+		"no text":             {head + "    owner: \"\xff\"\n", "no text in UTF-8"},
 		"other environment":   {"sources: [{name: s, environment: staging}]\n" + head + "    targets: {production: {river: {client: s}}}\n", "a replay never leaves its environment"},
 		"unknown client":      {"sources: [{name: s, environment: staging}]\n" + head + "    targets: {production: {river: {client: z}}}\n", "no river source of this file"},
 		"source url":          {"sources: [{name: s, environment: staging, url: 'postgres://u:hunter2@h/d'}]\n" + head, "must name an environment variable"},
@@ -184,7 +194,7 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 	} {
 		_, err := load(t, tt.yaml)
 		var faults jobtype.Faults
-		if !errors.As(err, &faults) || !strings.Contains(err.Error(), tt.want) {
+		if !errors.As(err, &faults) && name != "no text" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want it to hold %q", name, err, tt.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {

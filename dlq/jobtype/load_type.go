@@ -1,13 +1,6 @@
 package jobtype
 
-import (
-	"net/netip"
-	"net/url"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-)
+import "strconv"
 
 // manyPerMinute bounds rates: above it, the number is a slip.
 const manyPerMinute = 1_000_000
@@ -19,7 +12,7 @@ func (c *Catalogue) readType(name string, v value) *Type {
 		"runbook":       func(v value) { t.Runbook = v.webURL() },
 		"side_effects":  func(v value) { t.SideEffects = readSideEffects(v) },
 		"idempotency":   func(v value) { t.Idempotency = readIdempotency(v) },
-		"schema":        func(v value) { readSchemaFiles(v, t.SchemaFiles) },
+		"schema":        func(v value) { readSchemaFiles(v, t) },
 		"redact":        func(v value) { t.Redact = readRedact(v) },
 		"edits":         func(v value) { t.Edits = readEdits(v) },
 		"rate":          func(v value) { t.Rate = readRate(v) },
@@ -69,14 +62,15 @@ func readIdempotency(v value) (i Idempotency) {
 	return i
 }
 
-func readSchemaFiles(v value, into map[int]string) {
+func readSchemaFiles(v value, t *Type) {
 	for _, e := range v.entries() {
 		version, err := strconv.Atoi(e.key)
 		if err != nil || version < 1 || version > 1_000_000 {
 			e.at.fault("%q is no payload version; use a whole number from 1", e.key)
 			continue
 		}
-		into[version] = e.body.text()
+		t.SchemaFiles[version] = e.body.text()
+		v.r.schemas[schemaPlace{t.Name, version}] = e.body
 	}
 }
 
@@ -126,6 +120,7 @@ func readBatch(v value) (b Batch) {
 		"approval_above":      func(v value) { b.ApprovalAbove = v.count(1, 100_000_000) },
 		"canary":              func(v value) { b.Canary = v.count(1, 10_000) },
 		"stop_at_failure_pct": func(v value) { b.StopAtFailurePct = v.count(1, 100) },
+		"continue_entity":     func(v value) { b.ContinueEntity = v.flag() },
 	})
 	return b
 }
@@ -136,118 +131,4 @@ func readRetention(v value) (r Retention) {
 		"discarded": func(v value) { r.Discarded = v.duration() },
 	})
 	return r
-}
-
-func readChecks(v value) []Check {
-	var out []Check
-	for _, item := range v.items() {
-		var c Check
-		item.fields(map[string]func(value){
-			"name": func(v value) { c.Name = v.text() },
-			"sql":  func(v value) { c.SQL = v.text() },
-			"args": func(v value) { c.Args = v.pointers() },
-		})
-		if c.Name == "" || c.SQL == "" {
-			item.fault("needs a name and a sql query")
-			continue
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func (c *Catalogue) readTargets(v value, into map[string]Target) {
-	for _, e := range v.entries() {
-		if !slices.Contains(c.Environments, e.key) {
-			e.at.fault("unknown environment %q; %s", e.key, suggestion(e.key, c.Environments))
-			continue
-		}
-		into[e.key] = c.readTarget(e.key, e.body)
-	}
-}
-
-func (c *Catalogue) readTarget(environment string, v value) Target {
-	t := Target{OutcomeWithin: DefaultOutcomeWithin}
-	v.fields(map[string]func(value){
-		"river": func(v value) { t.River = c.readRiver(environment, v) },
-		"http":  func(v value) { t.HTTP = readHTTP(v) },
-		"outcome_within": func(v value) {
-			if d := v.duration(); d > 7*24*time.Hour {
-				v.fault("is longer than 7 days; an outcome that late can't be told from none")
-			} else if d > 0 {
-				t.OutcomeWithin = d
-			}
-		},
-	})
-	if (t.River == nil) == (t.HTTP == nil) {
-		v.fault("needs exactly one of river and http")
-	}
-	return t
-}
-
-func (c *Catalogue) readRiver(environment string, v value) *RiverTarget {
-	t := &RiverTarget{Queue: "default"}
-	v.fields(map[string]func(value){
-		"client": func(v value) { t.Client = v.text() },
-		"queue":  func(v value) { t.Queue = v.text() },
-	})
-	switch s, known := c.Source(t.Client); {
-	case t.Client == "":
-		v.fault("needs a client: the name of a river source")
-	case len(c.Sources) == 0: // declared elsewhere
-	case !known || s.Kind != "river":
-		v.fault("client %q is no river source of this file", t.Client)
-	case s.Environment != environment:
-		v.fault("client %q belongs to %s; a replay never leaves its environment", t.Client, s.Environment)
-	}
-	return t
-}
-
-func readHTTP(v value) *HTTPTarget {
-	t := &HTTPTarget{}
-	v.fields(map[string]func(value){
-		"url": func(v value) {
-			t.URL = v.webURL()
-			if t.URL != "" && !loopback(t.URL) {
-				v.fault("must point to this machine (127.0.0.1, ::1 or localhost); other hosts aren't supported yet")
-			}
-		},
-		"secret": func(v value) { t.Secret = v.reference() },
-	})
-	if t.URL == "" {
-		v.fault("needs a url")
-	}
-	return t
-}
-
-// webURL never quotes the text in its fault: a URL may hold a password.
-func (v value) webURL() string {
-	s := v.text()
-	if s == "" {
-		return ""
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		v.fault("must be an http:// or https:// address")
-	case u.User != nil:
-		v.fault("must not hold a user or password; use secret: env:NAME")
-	case u.Fragment != "" || strings.ContainsAny(s, " \t\r\n"):
-		v.fault("must not hold spaces or a #fragment")
-	default:
-		return s
-	}
-	return ""
-}
-
-func loopback(raw string) bool {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return false
-	}
-	if u.Hostname() == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.Unmap().IsLoopback()
 }

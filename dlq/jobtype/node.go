@@ -15,6 +15,9 @@ import (
 type reader struct {
 	file   string
 	faults Faults
+	// concurrency is what targets say of their destinations, in file order.
+	concurrency []saidConcurrency
+	schemas     map[schemaPlace]value // where a schema file is named
 }
 
 // value is one place in the file.
@@ -22,6 +25,16 @@ type value struct {
 	r     *reader
 	node  ast.Node
 	where string
+}
+
+// line is where the place stands, from 1; 0 when it has none.
+func (v value) line() int {
+	if v.node != nil {
+		if tk := v.node.GetToken(); tk != nil && tk.Position != nil {
+			return tk.Position.Line
+		}
+	}
+	return 0
 }
 
 func (v value) fault(format string, args ...any) {

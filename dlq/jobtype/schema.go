@@ -120,12 +120,18 @@ func tame(v any) any {
 	return v
 }
 
+// schemaPlace names a schema of a type by its payload version.
+type schemaPlace struct {
+	jobType string
+	version int
+}
+
 // compile reads and compiles the schema files of a type. Schemas may refer to
 // files beside them; nothing is ever fetched from a network.
-func (r *reader) compile(fsys fs.FS, dir string, t *Type) {
+func (r *reader) compile(files *library, dir string, t *Type) {
 	t.schemas = schemas{}
 	for version, file := range t.SchemaFiles {
-		where := value{r: r, where: fmt.Sprintf("types.%s.schema.%d", t.Name, version)}
+		where := r.schemas[schemaPlace{t.Name, version}]
 		name := path.Join(dir, file)
 		if !fs.ValidPath(name) {
 			where.fault("%q must be a path below the catalogue's folder", file)
@@ -134,7 +140,7 @@ func (r *reader) compile(fsys fs.FS, dir string, t *Type) {
 		c := jsonschema.NewCompiler()
 		c.DefaultDraft(jsonschema.Draft2020)
 		c.AssertFormat()
-		c.UseLoader(fileLoader{fsys})
+		c.UseLoader(fileLoader{files})
 		schema, err := c.Compile("file:///" + name)
 		if err != nil {
 			where.fault("%s: %s", file, firstLine(err))
@@ -144,14 +150,14 @@ func (r *reader) compile(fsys fs.FS, dir string, t *Type) {
 	}
 }
 
-type fileLoader struct{ fsys fs.FS }
+type fileLoader struct{ files *library }
 
 func (l fileLoader) Load(url string) (any, error) {
 	name, ok := strings.CutPrefix(url, "file:///")
 	if !ok {
 		return nil, errors.New("schemas may refer only to files of the catalogue's folder")
 	}
-	b, err := fs.ReadFile(l.fsys, name)
+	b, err := l.files.file(name)
 	if err != nil {
 		return nil, err
 	}
