@@ -32,6 +32,10 @@ func (f runForm) errorAt(field string) string {
 	return ""
 }
 
+// runDone is what a command did, in words, and where one goes on; empty: to the
+// batch.
+type runDone struct{ text, next string }
+
 // runAct is one command on an ordered batch: a page that asks, and what its
 // form does.
 type runAct struct {
@@ -42,7 +46,7 @@ type runAct struct {
 	may     func(s *Server, p *rbac.Principal, b board.Batch) error
 	stepUp  func(b board.Batch) bool
 	view    func(s *Server, b board.Batch, f runForm) batches.CommandProps
-	do      func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (done string, err error)
+	do      func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error)
 }
 
 // runRoutes are the pages and forms of the commands. Any reader may ask; who
@@ -50,7 +54,7 @@ type runAct struct {
 // in who may withdraw them.
 func (s *Server) runRoutes() []Route {
 	var routes []Route
-	for _, a := range runActs {
+	for _, a := range append(runActs, planFailedAct) {
 		r := Route{Path: a.pattern, Audience: Browser, Policy: Needs(rbac.Read)}
 		form, submit := r, r
 		form.Method, form.Name, form.Handle = http.MethodGet, "batch."+a.name, s.runPage(a)
@@ -109,7 +113,10 @@ func (s *Server) runSubmit(a runAct) handler {
 		var p *problem.Error
 		switch {
 		case err == nil:
-			return s.redirectWithFlash(c, route.Batch(formatID(b.ID)), layout.Flash{Tone: "success", Text: done})
+			if done.next == "" {
+				done.next = route.Batch(formatID(b.ID))
+			}
+			return s.redirectWithFlash(c, done.next, layout.Flash{Tone: "success", Text: done.text})
 		case !errors.As(err, &p):
 			return err
 		case p.Code == problem.Invalid:

@@ -24,8 +24,9 @@ var runActs = []runAct{
 			return batches.CommandProps{Page: layout.Page{Title: "Pause " + batchName(b) + "?"}, Button: "Pause batch " + formatID(b.ID), Back: "Let it run",
 				Consequence: "Within a second nothing of it leaves any more: " + component.Plural(left(b), "replay waits", "replays wait") + ", " + out(b) + ". Its jobs keep their place; others of the same entities wait behind them."}
 		},
-		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (string, error) {
-			return "Paused. " + component.Plural(left(b), "replay waits", "replays wait") + " until somebody resumes the batch.", s.config.Replays.Pause(ctx, p, b.ID, f.Reason)
+		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {
+			done := "Paused. " + component.Plural(left(b), "replay waits", "replays wait") + " until somebody resumes the batch."
+			return runDone{text: done}, s.config.Replays.Pause(ctx, p, b.ID, f.Reason)
 		},
 	},
 	{
@@ -34,8 +35,8 @@ var runActs = []runAct{
 		may:     (*Server).mayRun,
 		stepUp:  stoppedItself,
 		view:    resumeView,
-		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (string, error) {
-			return "Resumed. Replays leave as their limits allow.", s.config.Replays.Resume(ctx, p, b.ID, f.Reason)
+		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {
+			return runDone{text: "Resumed. Replays leave as their limits allow."}, s.config.Replays.Resume(ctx, p, b.ID, f.Reason)
 		},
 	},
 	{
@@ -43,12 +44,12 @@ var runActs = []runAct{
 		refusal: "Only a batch under way can be slowed down.",
 		may:     (*Server).mayRun,
 		view:    rateView,
-		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (string, error) {
+		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {
 			n, err := strconv.Atoi(f.PerMinute)
 			if err != nil {
-				return "", problem.At(problem.Invalid, route.FieldPerMinute, "Write a whole number of replays a minute.")
+				return runDone{}, problem.At(problem.Invalid, route.FieldPerMinute, "Write a whole number of replays a minute.")
 			}
-			return "Slower now: " + component.Count(n) + " a minute at most.", s.config.Replays.SetRate(ctx, p, b.ID, n)
+			return runDone{text: "Slower now: " + component.Count(n) + " a minute at most."}, s.config.Replays.SetRate(ctx, p, b.ID, n)
 		},
 	},
 	{
@@ -56,13 +57,13 @@ var runActs = []runAct{
 		refusal: "The batch has ended or is being cancelled, so there is nothing to cancel.",
 		may:     (*Server).mayCancelBatch,
 		view:    cancelView,
-		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (string, error) {
+		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {
 			stops, out, err := s.config.Replays.Cancel(ctx, p, b.ID, f.Reason)
 			done := "Cancelled. Nothing was sent."
 			if ordered(b) {
 				done = "Cancelled: " + component.Count(int(stops)) + " stopped, " + component.Count(int(out)) + " out. What is out goes on to its outcome; the other jobs are open again in a moment."
 			}
-			return done, err
+			return runDone{text: done}, err
 		},
 	},
 }

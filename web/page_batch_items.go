@@ -1,49 +1,83 @@
 package web
 
 import (
-	"maps"
-	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/dlq/board"
+	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/views/batches"
 	"github.com/redrive-dlq/redrive/views/component"
+	"github.com/redrive-dlq/redrive/views/route"
 )
 
-// batchItems are the replays of a batch.
+// itemTabs are where replays stand, as the items of a batch are filtered.
+var itemTabs = []struct{ tally, word string }{
+	{"failed", "Failed"}, {"unconfirmed", "Unconfirmed"}, {"skipped", "Skipped"}, {"released", "Out"}, {"ready", "Next to leave"}, {"pending", "Waiting"},
+	{"succeeded", "Succeeded"}, {"already_done", "Already done"}, {"cancelled", "Cancelled"},
+}
+
+// batchItems are a page of the replays of a batch, by where they stand or by
+// the plan's verdict. Errors: Invalid.
 func (s *Server) batchItems(c echo.Context, b board.Batch) (batches.Items, error) {
-	replays, err := board.Replays(c.Request().Context(), s.config.Pool, b.ID)
-	items := batches.Items{}
-	for _, r := range replays {
+	q := board.ItemQuery{State: c.QueryParam(route.ParamOutcome), Verdict: c.QueryParam(route.ParamVerdict), Cursor: c.QueryParam(route.ParamCursor)}
+	found, err := board.Items(c.Request().Context(), s.config.Pool, b.ID, q)
+	if err != nil {
+		return batches.Items{}, err
+	}
+	items := batches.Items{Tabs: batchTabsOf(c, b, q), Pages: component.Pages{Next: toItems(turnTo(c, found.Next)), Prev: toItems(turnTo(c, found.Prev))}}
+	if found.Prev != "" {
+		items.Pages.First = toItems(route.Change(c.Request().URL))
+	}
+	for _, r := range found.Rows {
 		items.Rows = append(items.Rows, batchItem(r))
 	}
-	return items, err
+	return items, nil
 }
 
-// batchBlocked says why the plan left jobs out, most first.
-func batchBlocked(b board.Batch) []batches.Reason {
-	var list []batches.Reason
-	for _, name := range slices.Sorted(maps.Keys(b.Tallies)) {
-		code, blocked := strings.CutPrefix(name, "plan.")
-		if !blocked || code == replay.Eligible {
-			continue
-		}
-		list = append(list, batches.Reason{Word: component.Sentence(code), Count: b.Tallies[name]})
+func toItems(href string) string {
+	if href == "" {
+		return ""
 	}
-	slices.SortStableFunc(list, func(a, b batches.Reason) int { return b.Count - a.Count })
-	return list
+	return href + "#items"
 }
 
-func (s *Server) batchFailures(c echo.Context, b board.Batch) ([]batches.Failure, string, error) {
-	return nil, "", nil
+// batchTabsOf are the tabs of what the batch has, and the one in force.
+func batchTabsOf(c echo.Context, b board.Batch, q board.ItemQuery) []batches.Tab {
+	to := func(outcome, verdict string) string {
+		return toItems(route.Change(c.Request().URL, route.ParamOutcome, outcome, route.ParamVerdict, verdict))
+	}
+	tabs := []batches.Tab{{Word: "All", Href: to("", ""), Count: b.Planned, Current: q.State == "" && q.Verdict == ""}}
+	for _, one := range itemTabs {
+		if n := b.Tallies[one.tally]; n > 0 || q.State == one.tally {
+			tabs = append(tabs, batches.Tab{Word: one.word, Href: to(one.tally, ""), Count: n, Current: q.State == one.tally})
+		}
+	}
+	if q.Verdict != "" {
+		tabs = append(tabs, batches.Tab{Word: "Plan: " + verdictWord(q.Verdict), Href: to("", q.Verdict), Count: b.Verdicts[q.Verdict], Current: true})
+	}
+	return tabs
 }
 
-func (s *Server) batchSkips(c echo.Context, b board.Batch) ([]batches.Reason, error) { return nil, nil }
-
-// speedFigures say how fast replays leave and how long the rest takes.
-func (s *Server) speedFigures(c echo.Context, b board.Batch) ([]batches.Figure, error) {
-	return nil, nil
+func batchItem(r board.Replay) batches.Item {
+	item := batches.Item{JobID: strconv.FormatInt(r.DeadJobID, 10), Label: r.JobID, State: r.State, Result: redact.Readable(r.EffectID),
+		Sent: when(r.ReleasedAt), Ended: when(r.OutcomeAt), Version: r.PayloadVersion, Canary: r.Wave == 0, Why: redact.Readable(r.OutcomeDetail)}
+	switch {
+	case r.Outcome != "":
+		item.State = r.Outcome
+	case r.State == "planned" && r.Verdict != replay.Eligible:
+		item.State = "blocked"
+	}
+	if item.Why == "" {
+		item.Why = redact.Readable(r.VerdictDetail)
+	}
+	if r.NextGeneration > 0 {
+		item.Next = "open again, generation " + strconv.Itoa(r.NextGeneration)
+	}
+	if r.Late > 0 {
+		item.Next = component.Plural(r.Late, "later word", "later words") + " kept as an attempt"
+	}
+	return item
 }

@@ -2,13 +2,11 @@ package web
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/dlq/board"
-	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/views/batches"
 	"github.com/redrive-dlq/redrive/views/route"
@@ -46,13 +44,4 @@ func (s *Server) singleView(c echo.Context, b board.Batch) error {
 		return err
 	}
 	return s.render(c, http.StatusOK, batches.View(props))
-}
-
-func batchItem(r board.Replay) batches.Item {
-	item := batches.Item{JobID: strconv.FormatInt(r.DeadJobID, 10), Label: r.JobID, State: r.Now(), Result: redact.Readable(r.EffectID),
-		Sent: when(r.ReleasedAt), Ended: when(r.OutcomeAt), Version: r.PayloadVersion, Why: redact.Readable(r.OutcomeDetail)}
-	if item.Why == "" {
-		item.Why = redact.Readable(r.VerdictDetail)
-	}
-	return item
 }

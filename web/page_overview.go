@@ -34,6 +34,9 @@ func (s *Server) overviewPage(c echo.Context) error {
 		props.Groups = append(props.Groups, overview.GroupRow{Fingerprint: g.Fingerprint, Type: g.JobType, Class: g.ErrorClass,
 			Message: g.Template, Open: g.Open, Last: g.LastSeen})
 	}
+	if err := s.overviewRuns(c, &props); err != nil {
+		return err
+	}
 	title := s.environmentTitle(c, component.Plural(props.OpenNow, "open dead job", "open dead jobs"))
 	if o.Empty {
 		title = "No dead job has arrived yet"

@@ -112,9 +112,15 @@ var means = map[string]string{
 func reportSums(b board.Batch) []batches.Sum {
 	p, id := progressOf(b), formatID(b.ID)
 	var sums []batches.Sum
+	href := func(state string) string {
+		if state == "blocked" {
+			return "#blocked"
+		}
+		return route.BatchItems(id, state)
+	}
 	add := func(state string, n int, always bool) {
 		if n > 0 || always {
-			sums = append(sums, batches.Sum{State: state, Means: means[state], Count: n, Href: route.BatchItems(id, state)})
+			sums = append(sums, batches.Sum{State: state, Means: means[state], Count: n, Href: href(state)})
 		}
 	}
 	add("succeeded", p.Succeeded, true)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redrive-dlq/redrive/dlq"
+	"github.com/redrive-dlq/redrive/rbac"
 )
 
 // Destination is the endpoint behind targets with its breaker.
@@ -27,4 +28,27 @@ func DestinationOf(ctx context.Context, db dlq.DB, environment, name string) (De
 		return Destination{}, err
 	}
 	return found[0], nil
+}
+
+// Failing is a destination that its breaker keeps replays from.
+type Failing struct {
+	Environment string
+	Name        string
+	Destination
+}
+
+// FailingDestinations reads the destinations in scope whose breaker isn't
+// closed, those that fail longest first.
+func FailingDestinations(ctx context.Context, db dlq.DB, p *rbac.Principal, environment string) ([]Failing, error) {
+	if err := p.Require("", "", rbac.Read); err != nil {
+		return nil, err
+	}
+	return collect[Failing](ctx, db, "failing destinations", `
+		SELECT environment, name, breaker, failing_since, retry_at, why
+		FROM redrive.destinations
+		WHERE breaker <> 'closed'
+		  AND (@only::text[] IS NULL OR environment = ANY(@only))
+		  AND (@environment = '' OR environment = @environment)
+		ORDER BY failing_since NULLS LAST, environment, name
+		LIMIT @limit`, pgx.NamedArgs{"only": environments(p), "environment": environment, "limit": pageSize})
 }

@@ -68,5 +68,15 @@ func BatchItems(id, outcome string) string {
 	return with(Batch(id), pairValues([]string{ParamOutcome, outcome})) + "#items"
 }
 
+// BatchVerdict returns a batch's page with the jobs of one verdict of its plan.
+func BatchVerdict(id, verdict string) string {
+	return with(Batch(id), pairValues([]string{ParamVerdict, verdict})) + "#items"
+}
+
 // BatchesWhere returns the list of batches with one or more filters.
 func BatchesWhere(pairs ...string) string { return with(Batches, pairValues(pairs)) }
+
+// OverviewOf returns the overview of one environment, or of all.
+func OverviewOf(environment string) string {
+	return with(Overview, pairValues([]string{ParamEnvironment, environment}))
+}
