@@ -10,7 +10,7 @@ CREATE INDEX replays_undelivered ON redrive.replays (environment, destination, i
 CREATE INDEX runs_due ON redrive.runs (environment, job_type, due_at) WHERE live;
 
 ALTER TABLE redrive.runs
-    ADD COLUMN start_cursor bigint NOT NULL DEFAULT 0,       -- the last replay whose job was taken
+    ADD COLUMN start_cursor bigint NOT NULL DEFAULT -1,      -- the last replay whose job was taken; -1: not even the canary's
     -- how the batch stood at watch_from: what ended before, and who was out, doesn't count
     ADD COLUMN base_good bigint NOT NULL DEFAULT 0,
     ADD COLUMN base_bad bigint NOT NULL DEFAULT 0,

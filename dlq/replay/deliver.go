@@ -12,12 +12,17 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/problem"
 )
 
+// ErrHeld says that a replay may not be delivered now, and that an earlier try
+// may have delivered it: it can't be taken back. Ask again.
+var ErrHeld = errors.New("replay: held back")
+
 // Undelivered returns a released replay that its target doesn't hold yet, with
-// its payload; ok is false when there is nothing to deliver (it ended, or was
-// delivered). Batch and ledger are checked once more.
-func (s *Service) Undelivered(ctx context.Context, replayID int64) (it Item, payload []byte, ok bool, err error) {
+// its payload; ok is false when there is nothing to deliver (it ended, was
+// delivered, or was recalled). Batch, holds and ledger are checked once more.
+// tried says that an earlier try may have delivered it. Errors: ErrHeld.
+func (s *Service) Undelivered(ctx context.Context, replayID int64, tried bool) (it Item, payload []byte, ok bool, err error) {
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		it, payload, ok, err = s.undelivered(ctx, tx, replayID)
+		it, payload, ok, err = s.undelivered(ctx, tx, replayID, tried)
 		return err
 	})
 	return it, payload, ok, err
@@ -29,7 +34,7 @@ func (s *Service) Undelivered(ctx context.Context, replayID int64) (it Item, pay
 // wasn't accepted.
 func (s *Service) Claim(ctx context.Context, replayID int64) (it Item, payload []byte, ok bool, err error) {
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		it, payload, ok, err = s.undelivered(ctx, tx, replayID)
+		it, payload, ok, err = s.undelivered(ctx, tx, replayID, false)
 		if err != nil || !ok {
 			return err
 		}
@@ -62,7 +67,7 @@ func (s *Service) MarkDelivered(ctx context.Context, replayID int64, ref json.Ra
 	return nil
 }
 
-func (s *Service) undelivered(ctx context.Context, tx pgx.Tx, replayID int64) (it Item, payload []byte, ok bool, err error) {
+func (s *Service) undelivered(ctx context.Context, tx pgx.Tx, replayID int64, tried bool) (it Item, payload []byte, ok bool, err error) {
 	var k ledger.Key
 	err = tx.QueryRow(ctx, `
 		SELECT environment, key_scope, idempotency_key FROM redrive.replays WHERE id = $1`, replayID).
@@ -80,13 +85,15 @@ func (s *Service) undelivered(ctx context.Context, tx pgx.Tx, replayID int64) (i
 		return it, nil, false, err
 	}
 	items, err := s.items(ctx, tx, `
-		WHERE r.id = @id AND r.state = 'released' AND r.delivered_at IS NULL AND b.state = 'running'
-		  AND r.deadline_at > @now
+		WHERE r.id = @id AND r.state = 'released' AND r.delivered_at IS NULL AND r.deadline_at > @now
 		FOR UPDATE OF r`, pgx.NamedArgs{"id": replayID, "now": s.now()})
 	if err != nil || len(items) == 0 {
 		return it, nil, false, err
 	}
 	it = items[0]
+	if free, err := s.stillFree(ctx, tx, it, tried); err != nil || !free {
+		return it, nil, false, err
+	}
 	row, found, err := ledger.Of(ctx, tx, k)
 	if err != nil {
 		return it, nil, false, err

@@ -78,21 +78,13 @@ func (s *Service) putOff(ctx context.Context, tx pgx.Tx, items []*claimed) error
 	if len(items) == 0 {
 		return nil
 	}
-	jobs := make([]int64, len(items))
+	all := make([]Item, len(items))
 	for i, c := range items {
-		jobs[i] = c.DeadJobID
+		all[i] = c.Item
 	}
-	rows, err := tx.Query(ctx, `SELECT id FROM redrive.dead_jobs WHERE id = ANY($1)`, jobs)
+	kept, err := storedJobs(ctx, tx, all)
 	if err != nil {
-		return fmt.Errorf("replay: look for jobs: %w", err)
-	}
-	there, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return fmt.Errorf("replay: look for jobs: %w", err)
-	}
-	kept := map[int64]bool{}
-	for _, id := range there {
-		kept[id] = true
+		return err
 	}
 	var busy []int64
 	for _, c := range items {

@@ -125,18 +125,24 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 // end ends a replay by the system's own word. The caller holds the key's lock
 // and the replay's row.
 func (s *Service) end(ctx context.Context, tx pgx.Tx, it Item, e End) error {
-	if e.Outcome == Skipped || e.Outcome == Cancelled {
-		// A decision of the system that stops a replay is written down; outcomes are rows.
-		_, err := audit.Append(ctx, tx, audit.SystemActor(), audit.Entry{
-			Action: "replay." + e.Outcome, Object: audit.Object{Kind: "replay", ID: strconv.FormatInt(it.ReplayID, 10)},
-			Environment: it.Environment, JobType: it.JobType, DeadJob: it.DeadJobID, Batch: it.BatchID, Reason: e.Detail,
-			Details: map[string]any{"code": e.Code}, At: s.now(),
-		})
-		if err != nil {
-			return err
-		}
+	if err := s.writeDown(ctx, tx, it, e); err != nil {
+		return err
 	}
 	return s.finish(ctx, tx, it, e)
+}
+
+// writeDown appends the entry of a decision of the system that stops a replay;
+// outcomes are rows.
+func (s *Service) writeDown(ctx context.Context, tx pgx.Tx, it Item, e End) error {
+	if e.Outcome != Skipped && e.Outcome != Cancelled {
+		return nil
+	}
+	_, err := audit.Append(ctx, tx, audit.SystemActor(), audit.Entry{
+		Action: "replay." + e.Outcome, Object: audit.Object{Kind: "replay", ID: strconv.FormatInt(it.ReplayID, 10)},
+		Environment: it.Environment, JobType: it.JobType, DeadJob: it.DeadJobID, Batch: it.BatchID, Reason: e.Detail,
+		Details: map[string]any{"code": e.Code}, At: s.now(),
+	})
+	return err
 }
 
 // finish writes the outcome onto replay, job and batch, and lets the next of

@@ -29,6 +29,7 @@ types:
   send_welcome_email:
     side_effects: [{kind: email, text: sends one e-mail}]
     idempotency: {by: key, scope: welcome}
+    rate: {per_minute: 60000, burst: 1000}
     targets:
       production: {http: {url: "http://127.0.0.1:1/x"}, outcome_within: 15m}
       staging: {http: {url: "http://127.0.0.1:1/x"}, outcome_within: 15m}
@@ -494,7 +495,7 @@ func TestScheduledReplayStandsInNobodysWay(t *testing.T) {
 	b := setup(t)
 	now := time.Now()
 	b.svc.Now = func() time.Time { return now }
-	later, sooner := b.job(t, jobOpts{id: "1", key: "a", entity: "order:1"}), b.job(t, jobOpts{id: "2", key: "b", entity: "order:1"})
+	sooner, later := b.job(t, jobOpts{id: "2", key: "b", entity: "order:1"}), b.job(t, jobOpts{id: "1", key: "a", entity: "order:1"})
 	tomorrow, err := b.svc.One(t.Context(), b.oncall, replay.Order{DeadJobID: later, Generation: 1, PayloadVersion: 1, Reason: "tomorrow", At: now.Add(24 * time.Hour)})
 	if err != nil {
 		t.Fatal(err)

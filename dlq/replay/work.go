@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/redrive-dlq/redrive/dlq/problem"
 )
 
 // Work is work on a batch in the background. The engine runs it until it is
@@ -19,8 +17,6 @@ const (
 	WorkStart  Work = "start"  // take the eligible jobs of a confirmed batch
 	WorkCancel Work = "cancel" // end what has not left of a cancelled batch
 )
-
-var errUnbuilt = problem.New(problem.Unavailable, "This isn't built yet.")
 
 // Do runs a part of the work and says whether all of it is done.
 func (s *Service) Do(ctx context.Context, w Work, batch int64) (done bool, err error) {
@@ -41,6 +37,3 @@ func (s *Service) enqueue(ctx context.Context, tx pgx.Tx, w Work, batch int64) e
 	}
 	return s.Enqueue(ctx, tx, w, batch)
 }
-
-func (s *Service) doStart(context.Context, int64) (bool, error)  { return true, errUnbuilt }
-func (s *Service) doCancel(context.Context, int64) (bool, error) { return true, errUnbuilt }

@@ -31,9 +31,15 @@ type HandOverWorker struct {
 	Service *replay.Service
 }
 
+// heldPause is how soon a hand-over that is held back is tried again.
+const heldPause = time.Second
+
 // Work implements river.Worker.
 func (w *HandOverWorker) Work(ctx context.Context, job *river.Job[HandOverArgs]) error {
-	it, payload, ok, err := w.Service.Undelivered(ctx, job.Args.ReplayID)
+	it, payload, ok, err := w.Service.Undelivered(ctx, job.Args.ReplayID, job.Attempt > 1)
+	if errors.Is(err, replay.ErrHeld) {
+		return river.JobSnooze(heldPause)
+	}
 	if err != nil || !ok {
 		return err
 	}
