@@ -45,7 +45,7 @@ func (s *Service) Resume(ctx context.Context, p *rbac.Principal, batch int64, re
 		if b.State != "paused" {
 			return problem.New(problem.Conflict, "Batch %d %s, so there is nothing to resume. Nothing was changed.", b.ID, b.stateWords())
 		}
-		t, err := s.runnable(b)
+		t, err := s.stillAgreed(b)
 		if err != nil {
 			return err
 		}

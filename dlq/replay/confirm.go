@@ -91,12 +91,9 @@ func (s *Service) checkAgreed(b batchRow, o ConfirmOrder) (*jobtype.Type, error)
 	if o.ReviewHash != b.ReviewHash {
 		return nil, problem.New(problem.Conflict, "The review of batch %d changed since you looked at it. Nothing was changed; open it and look again.", b.ID)
 	}
-	t, err := s.runnable(b)
+	t, err := s.stillAgreed(b)
 	if err != nil {
 		return nil, err
-	}
-	if !t.Idempotent() && !b.AcceptRepeat {
-		return nil, problem.New(problem.Conflict, "Since the review nothing keeps %s from having its effect twice any more. Nothing was changed; review the batch again.", b.JobType)
 	}
 	if o.Phrase != b.phrase() {
 		return nil, problem.At(problem.Invalid, "phrase", "Type exactly this: %s. Nothing was changed.", b.phrase())

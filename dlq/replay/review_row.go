@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/rbac"
 )
@@ -90,23 +89,6 @@ func (s *Service) mayRun(p *rbac.Principal, b batchRow) error {
 		needs = append(needs, rbac.ReplayMoney)
 	}
 	return p.Require(b.Environment, b.JobType, needs...)
-}
-
-// runnable is the batch's type, when replays of it can still go where the plan
-// said. Errors: Conflict.
-func (s *Service) runnable(b batchRow) (*jobtype.Type, error) {
-	t, known := s.Types().Type(b.JobType)
-	if !known {
-		return nil, problem.New(problem.Conflict, "The catalogue no longer declares %s, so nothing of it can be replayed. Nothing was changed.", b.JobType)
-	}
-	target, ok := t.Target(b.Environment)
-	if !ok {
-		return nil, problem.New(problem.Conflict, "The catalogue no longer names a target for %s in %s. Nothing was changed.", b.JobType, b.Environment)
-	}
-	if kindOf(target) != b.TargetKind || target.Destination() != b.Destination {
-		return nil, problem.New(problem.Conflict, "Since the plan the catalogue sends %s of %s elsewhere. Nothing was changed; plan these jobs again.", b.JobType, b.Environment)
-	}
-	return t, nil
 }
 
 // phrase is what is typed to confirm the batch.

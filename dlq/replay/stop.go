@@ -47,18 +47,9 @@ func (s *Service) pauseRun(ctx context.Context, tx pgx.Tx, b *bucket, u *run, ki
 // catalogueWhy says why the catalogue of now forbids what was confirmed; empty
 // when it doesn't.
 func (s *Service) catalogueWhy(b batchRow) string {
-	t, known := s.Types().Type(b.JobType)
-	if !known {
-		return "the catalogue no longer declares " + b.JobType
-	}
-	target, ok := t.Target(b.Environment)
-	switch {
-	case !ok:
-		return fmt.Sprintf("the catalogue no longer names a target for %s in %s", b.JobType, b.Environment)
-	case kindOf(target) != b.TargetKind || target.Destination() != b.Destination:
-		return fmt.Sprintf("the catalogue sends %s of %s elsewhere now", b.JobType, b.Environment)
-	case !t.Idempotent() && !b.AcceptRepeat:
+	t, why := s.typeNow(b)
+	if why == "" && !t.Idempotent() && !b.AcceptRepeat {
 		return fmt.Sprintf("nothing keeps %s from having its effect twice any more", b.JobType)
 	}
-	return ""
+	return why
 }
