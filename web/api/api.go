@@ -5,6 +5,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
@@ -42,6 +43,12 @@ func New(c Config) *API {
 // smallBody bounds the bodies of everything but captures, in bytes.
 const smallBody = 64 << 10
 
+// planBody bounds a plan: it may name 10,000 jobs.
+const planBody = 256 << 10
+
+// reportTimeout is how long an export of a batch may stream.
+const reportTimeout = 10 * time.Minute
+
 // Routes is the API's part of the route table.
 func (a *API) Routes() []web.Route {
 	route := func(method, path, name string, p web.Policy, limit int64, h echo.HandlerFunc) web.Route {
@@ -49,6 +56,8 @@ func (a *API) Routes() []web.Route {
 	}
 	capture := route(http.MethodPost, "/dead-jobs", "capture", web.Needs(rbac.Capture), maxStream, a.capture)
 	capture.Timeout = captureTimeout
+	report := route(http.MethodGet, "/batches/:id/report", "batch.report", may(rbac.Read), 0, a.reportBatch)
+	report.Timeout = reportTimeout
 	return []web.Route{
 		capture,
 		route(http.MethodGet, "/dead-jobs", "jobs", web.Needs(rbac.Read), 0, a.list),
@@ -58,6 +67,25 @@ func (a *API) Routes() []web.Route {
 		route(http.MethodPost, "/replays/:id/outcome", "replay.outcome", web.SignedIn(), smallBody, a.outcome),
 		route(http.MethodPost, "/effects/begin", "effect.begin", web.SignedIn(), smallBody, a.beginEffect),
 		route(http.MethodPost, "/effects/finish", "effect.finish", web.SignedIn(), smallBody, a.finishEffect),
+		route(http.MethodPost, "/batches", "batch.plan", may(rbac.PlanBatch), planBody, a.planBatches),
+		route(http.MethodGet, "/batches", "batches", may(rbac.Read), 0, a.listBatches),
+		route(http.MethodGet, "/batches/:id", "batch", may(rbac.Read), 0, a.showBatch),
+		route(http.MethodGet, "/batches/:id/items", "batch.items", may(rbac.Read), 0, a.listItems),
+		report,
+		route(http.MethodPost, "/batches/:id/fixes", "batch.fix", may(rbac.DeclareFix), smallBody, a.fixBatch),
+		route(http.MethodPost, "/batches/:id/rejudge", "batch.rejudge", may(rbac.PlanBatch), smallBody, a.rejudgeBatch),
+		route(http.MethodPost, "/batches/:id/allow-old", "batch.allow_old", may(rbac.RunBatch), smallBody, a.withReason(a.Replays.AllowOld)),
+		route(http.MethodPost, "/batches/:id/review", "batch.review", may(rbac.RunBatch), smallBody, a.reviewBatch),
+		route(http.MethodPost, "/batches/:id/confirm", "batch.confirm", may(rbac.RunBatch).WithStepUp(), smallBody, a.confirmBatch),
+		route(http.MethodPost, "/batches/:id/approve", "batch.approve", may(rbac.ApproveBatch).WithStepUp(), smallBody, a.approveBatch),
+		route(http.MethodPost, "/batches/:id/pause", "batch.pause", may(rbac.RunBatch), smallBody, a.withReason(a.Replays.Pause)),
+		route(http.MethodPost, "/batches/:id/resume", "batch.resume", may(rbac.RunBatch), smallBody, a.withReason(a.Replays.Resume)),
+		route(http.MethodPost, "/batches/:id/rate", "batch.rate", may(rbac.RunBatch), smallBody, a.slowBatch),
+		route(http.MethodPost, "/batches/:id/cancel", "batch.cancel", may(rbac.Read), smallBody, a.cancelBatch),
+		route(http.MethodPost, "/batches/:id/plan-failed", "batch.plan_failed", may(rbac.PlanBatch), smallBody, a.planFailed),
+		route(http.MethodGet, "/holds", "holds", may(rbac.Read), 0, a.listHolds),
+		route(http.MethodPost, "/holds", "hold.place", may(rbac.HoldReplays), smallBody, a.placeHold),
+		route(http.MethodPost, "/holds/:id/lift", "hold.lift", may(rbac.HoldReplays), smallBody, a.liftHold),
 		route(http.MethodGet, "/openapi.json", "openapi", web.Public(), 0, a.openAPI),
 	}
 }
