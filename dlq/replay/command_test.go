@@ -26,14 +26,23 @@ func (b *ordersBundle) underway(t *testing.T, n, canary int) int64 {
 	if _, err := b.svc.Confirm(t.Context(), b.oncall, b.page(t, b.oncall, id)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.pool.Exec(t.Context(), `
-		WITH r AS (UPDATE redrive.replays SET state = 'pending', due_at = $2 WHERE batch_id = $1 RETURNING dead_job_id),
-		     j AS (UPDATE redrive.dead_jobs SET status = 'replaying' WHERE id IN (SELECT dead_job_id FROM r))
-		UPDATE redrive.batches SET activated_at = $2 WHERE id = $1`, id, b.clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b.do(t, replay.WorkStart, id)
 	return id
+}
+
+// do runs work on a batch until it is done.
+func (b *ordersBundle) do(t *testing.T, w replay.Work, id int64) {
+	t.Helper()
+	for range 100 {
+		done, err := b.svc.Do(t.Context(), w, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done {
+			return
+		}
+	}
+	t.Fatalf("%s of batch %d has no end", w, id)
 }
 
 func (b *ordersBundle) live(t *testing.T, id int64) bool {
@@ -171,6 +180,12 @@ func TestCancelOfAScheduledBatch(t *testing.T) {
 	if want := []string{fmt.Sprint("start ", id), fmt.Sprint("cancel ", id)}; !slices.Equal(b.work, want) {
 		t.Errorf("work %v, want %v", b.work, want)
 	}
+	b.do(t, replay.WorkStart, id) // it was handed over before
+	b.do(t, replay.WorkCancel, id)
+	if n := b.count(t, `SELECT count(*) FROM redrive.dead_jobs WHERE status = 'open'`); n != 3 || b.state(t, id) != "cancelled" {
+		t.Errorf("%d jobs are open, the batch is %s", n, b.state(t, id))
+	}
+	b.refused(t, "again", problem.Conflict, "is cancelled", func() error { _, _, err := b.svc.Cancel(t.Context(), b.oncall, id, "again"); return err })
 }
 
 // Whatever was released before a cancel is out, and nothing after it: the
@@ -207,5 +222,9 @@ func TestCancelBesideReleases(t *testing.T) {
 	released := b.count(t, `SELECT count(*) FROM redrive.replays WHERE state = 'released'`)
 	if int64(released) != out || stops+out != 80 || out == 0 {
 		t.Errorf("stops %d, %d out; %d are", stops, out, released)
+	}
+	b.do(t, replay.WorkCancel, id)
+	if n := b.count(t, `SELECT count(*) FROM redrive.replays WHERE outcome = 'cancelled'`); int64(n) != stops {
+		t.Errorf("%d were stopped, it said %d", n, stops)
 	}
 }
