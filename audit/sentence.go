@@ -38,6 +38,7 @@ var actions = map[string]string{
 	"batch.resume":          "resumed",
 	"batch.rate":            "lowered the rate of",
 	"batch.cancel":          "cancelled",
+	"batch.export":          "exported",
 	"batch.expire":          "let age out",
 	"hold.place":            "held",
 	"hold.explain":          "explained the hold of",
@@ -60,6 +61,8 @@ var actions = map[string]string{
 	"grant.remove":          "took a role from",
 	"token.mint":            "minted",
 	"token.revoke":          "revoked",
+	"catalogue.load":        "put into force",
+	"type.prove":            "proved the effect to happen once for",
 }
 
 // alone are the actions whose object is only the actor's own session.
@@ -136,6 +139,8 @@ func (r Record) object() string {
 		if n := r.number("eligible"); n != "" && about != "" {
 			return name + ": " + n + " " + about
 		}
+	case "catalogue":
+		return "version " + r.Object.ID + " of the catalogue"
 	case "hold":
 		return r.held()
 	case "replay":

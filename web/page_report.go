@@ -18,6 +18,8 @@ func (s *Server) reportRoutes() []Route {
 	read := Needs(rbac.Read)
 	return []Route{
 		{Method: http.MethodGet, Path: route.BatchReportPattern, Name: "batch.report", Audience: Browser, Policy: read, Handle: s.reportPage},
+		{Method: http.MethodPost, Path: route.BatchCSVPattern, Name: "batch.export.csv", Audience: Browser, Policy: read, Timeout: exportTimeout, Handle: s.export("csv", "text/csv; charset=utf-8")},
+		{Method: http.MethodPost, Path: route.BatchJSONPattern, Name: "batch.export.json", Audience: Browser, Policy: read, Timeout: exportTimeout, Handle: s.export("json", "application/json; charset=utf-8")},
 	}
 }
 
@@ -41,7 +43,7 @@ func (s *Server) reportPage(c echo.Context) error {
 func (s *Server) reportView(c echo.Context, b board.Batch) error {
 	p := s.principal(c)
 	props := batches.ReportProps{Final: b.FinishedAt != nil, Planned: b.Planned, Progress: progressOf(b), Sums: reportSums(b), Blocked: batchBlocked(b),
-		CanExport: true, Who: s.batchWho(b)}
+		CanExport: s.config.Replays != nil && b.State != "planning", Who: s.batchWho(b)}
 	props.CanPlanFailed = s.config.Replays != nil && props.Final && props.Progress.Failed > 0 && p.Can(rbac.PlanBatch, b.Environment, b.JobType)
 	failures, note, err := s.batchFailures(c, b)
 	if err != nil {

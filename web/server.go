@@ -62,6 +62,8 @@ type Config struct {
 	Replays *replay.Service
 	// Types is the catalogue in force; nil: nothing is declared.
 	Types func() *jobtype.Catalogue
+	// Catalogue is what pages say of the version in force; nil: nothing.
+	Catalogue func() CatalogueInForce
 	// Sealer opens payloads for their redacted view; nil: they are plain.
 	Sealer envelope.Sealer
 	// Routes are added to the console's own: the API's.
@@ -78,6 +80,7 @@ type Server struct {
 	origins  *http.CrossOriginProtection
 	routes   []Route
 	pages    map[string]bool // paths that a GET answers
+	exports  limiter         // of each person
 	draining chan struct{}   // closed when the server stops; streams end then
 	drain    sync.Once
 }

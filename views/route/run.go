@@ -57,7 +57,8 @@ func BatchReport(id string) string { return Batch(id) + "/report" }
 // BatchPlanFailed returns the page that plans a batch's failed jobs anew.
 func BatchPlanFailed(id string) string { return Batch(id) + "/plan-failed" }
 
-// BatchCSV returns the export of a batch, its plan and what became of it, as CSV.
+// BatchCSV returns the form target that exports a batch, its plan and what
+// became of it, as CSV.
 func BatchCSV(id string) string { return Batch(id) + "/export.csv" }
 
 // BatchJSON returns the same as JSON.
