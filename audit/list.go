@@ -219,6 +219,6 @@ func ParseObject(text string) (kind, id string) {
 	return "", strings.TrimPrefix(text, "#")
 }
 
-var objectKinds = []string{"job", "batch", "replay", "hold", "key", "user", "session", "token", "source"}
+var objectKinds = []string{"job", "batch", "replay", "hold", "destination", "key", "user", "session", "token", "source"}
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -166,6 +166,10 @@ func TestSentence(t *testing.T) {
 			Object: audit.Object{Kind: "hold", ID: "3"}, JobType: "charge_card"},
 		"ann@example.test lifted the hold of all replays to river:app/mail in production. Reason: it is back": {Actor: person, Action: "hold.lift", Environment: "production",
 			Object: audit.Object{Kind: "hold", ID: "4"}, Reason: "it is back", Details: map[string]any{"destination": "river:app/mail"}},
+		"Redrive stopped batch 41 (send_invoice) in staging. Reason: 6 of 20 failed (limit 20 %)": {Actor: system, Action: "batch.stop", Environment: "staging",
+			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "send_invoice", Reason: "6 of 20 failed (limit 20 %)"},
+		"Redrive stopped releases to destination river:app/mail in staging. Reason: 5 of the last 20 replays failed": {Actor: system, Action: "breaker.open",
+			Environment: "staging", Object: audit.Object{Kind: "destination", ID: "river:app/mail"}, Reason: "5 of the last 20 replays failed"},
 		"ann@example.test held all replays in staging.": {Actor: person, Action: "hold.place", Environment: "staging", Object: audit.Object{Kind: "hold", ID: "5"}},
 		`ann@example.test did "door.open" on door.`:     {Actor: person, Action: "door.open", Object: audit.Object{Kind: "door"}},
 	} {
