@@ -14,6 +14,12 @@ import (
 	"github.com/redrive-dlq/redrive/views/types"
 )
 
+// CatalogueInForce is what pages say of the catalogue.
+type CatalogueInForce struct {
+	jobtype.Version
+	NeedsRestart []string // what it says and this process takes up at its next start
+}
+
 // typesPage shows the catalogue beside what arrived.
 func (s *Server) typesPage(c echo.Context) error {
 	counts, err := board.Types(c.Request().Context(), s.config.Pool, s.principal(c), s.environment(c))

@@ -14,16 +14,18 @@ import (
 
 	"github.com/redrive-dlq/redrive/cmd/internal/console"
 	"github.com/redrive-dlq/redrive/cmd/internal/demo"
+	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/internal/embeddedpg"
 	"github.com/redrive-dlq/redrive/migrations"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
 type demoCmd struct {
-	Listen  string        `help:"Address to serve on; loopback only." default:"127.0.0.1:8080"`
-	DataDir string        `help:"Folder that keeps the demo's PostgreSQL between runs." required:"" type:"path"`
-	Jobs    int           `help:"Dead jobs of the last 14 days to start with." default:"2000"`
-	Trickle time.Duration `help:"Time between new jobs that will fail; negative: none." default:"20s"`
+	Listen    string        `help:"Address to serve on; loopback only." default:"127.0.0.1:8080"`
+	DataDir   string        `help:"Folder that keeps the demo's PostgreSQL between runs." required:"" type:"path"`
+	Jobs      int           `help:"Dead jobs of the last 14 days to start with." default:"2000"`
+	Catalogue string        `help:"YAML file of job types instead of the demo's own; read again at SIGHUP." type:"path"`
+	Trickle   time.Duration `help:"Time between new jobs that will fail; negative: none." default:"20s"`
 }
 
 // Run serves the demo until ctx ends.
@@ -90,12 +92,21 @@ func (d *demoCmd) serve(ctx context.Context, log *slog.Logger, pool *pgxpool.Poo
 		defer cancel()
 		err = errors.Join(err, world.Stop(stop))
 	}()
-	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: world.Catalogue(), Demo: true, Log: log,
-		Hosts: []string{"127.0.0.1", "localhost", "::1"}})
+	load := func() (*jobtype.Catalogue, error) { return world.Catalogue(), nil }
+	if d.Catalogue != "" {
+		load = func() (*jobtype.Catalogue, error) { return loadCatalogue(d.Catalogue) }
+	}
+	catalogue, err := load()
+	if err != nil {
+		return err
+	}
+	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: catalogue, Load: load, Demo: true, Log: log,
+		CheckDB: func(string) *pgxpool.Pool { return pool }, Hosts: []string{"127.0.0.1", "localhost", "::1"}})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	defer reloadOnHangup(ctx, c)()
 	fmt.Printf("Redrive is ready: http://%s\n", listener.Addr())
 	return c.Run(ctx, listener)
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 
 	"github.com/redrive-dlq/redrive/cmd/internal/console"
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
@@ -26,7 +24,8 @@ type serveCmd struct {
 
 // Run serves until ctx ends.
 func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
-	catalogue, err := loadCatalogue(s.Catalogue)
+	load := func() (*jobtype.Catalogue, error) { return loadCatalogue(s.Catalogue) }
+	catalogue, err := load()
 	if err != nil {
 		return err
 	}
@@ -57,11 +56,12 @@ func (s *serveCmd) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("can't listen on %s: %w; choose another with --listen", s.Listen, err)
 	}
-	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: catalogue, TLS: s.TLS, Hosts: s.Hosts, TrustedProxies: proxies, Log: log})
+	c, err := console.New(ctx, console.Config{Pool: pool, Catalogue: catalogue, Load: load, TLS: s.TLS, Hosts: s.Hosts, TrustedProxies: proxies, Log: log})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer c.Close()
+	defer reloadOnHangup(ctx, c)()
 	fmt.Printf("Redrive is ready: http://%s\n", listener.Addr())
 	return c.Run(ctx, listener)
 }
@@ -83,10 +83,6 @@ func networks(texts []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-func loadCatalogue(path string) (*jobtype.Catalogue, error) {
-	return jobtype.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path))
-}
-
 type migrateCmd struct {
 	Database string `help:"PostgreSQL address." required:"" env:"REDRIVE_DATABASE_URL"`
 }
@@ -102,23 +98,5 @@ func (m *migrateCmd) Run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	log.InfoContext(ctx, "the database is at this version")
-	return nil
-}
-
-type typesCmd struct {
-	Check typesCheckCmd `cmd:"" help:"Check a catalogue file; every fault with its line."`
-}
-
-type typesCheckCmd struct {
-	File string `arg:"" help:"The YAML file." type:"path"`
-}
-
-// Run checks.
-func (t *typesCheckCmd) Run() error {
-	c, err := loadCatalogue(t.File)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%d types, %d sources: no fault\n", len(c.Types()), len(c.Sources))
 	return nil
 }

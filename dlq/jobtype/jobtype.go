@@ -71,6 +71,7 @@ type Type struct {
 	Targets     map[string]Target
 	Checks      []Check
 	schemas     schemas
+	schemaSums  map[int]string // of the schema files, short
 }
 
 // SideEffect is something a run does to the world outside.

@@ -2,6 +2,8 @@ package jobtype
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,7 +131,7 @@ type schemaPlace struct {
 // compile reads and compiles the schema files of a type. Schemas may refer to
 // files beside them; nothing is ever fetched from a network.
 func (r *reader) compile(files *library, dir string, t *Type) {
-	t.schemas = schemas{}
+	t.schemas, t.schemaSums = schemas{}, map[int]string{}
 	for version, file := range t.SchemaFiles {
 		where := r.schemas[schemaPlace{t.Name, version}]
 		name := path.Join(dir, file)
@@ -147,6 +149,8 @@ func (r *reader) compile(files *library, dir string, t *Type) {
 			continue
 		}
 		t.schemas[version] = schema
+		sum := sha256.Sum256([]byte(files.texts[name]))
+		t.schemaSums[version] = hex.EncodeToString(sum[:4])
 	}
 }
 

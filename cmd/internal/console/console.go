@@ -33,10 +33,15 @@ import (
 // Config says what a process serves.
 type Config struct {
 	Pool      *pgxpool.Pool
-	Catalogue *jobtype.Catalogue
-	Demo      bool
-	TLS       bool     // reached over TLS, here or at a proxy
-	Hosts     []string // names a request may be addressed to; empty: any
+	Catalogue *jobtype.Catalogue // read before, so that its faults are told before anything is opened
+	// Load reads the catalogue file again, for Reload; nil: it never changes.
+	Load func() (*jobtype.Catalogue, error)
+	// CheckDB is the database of an environment's declared checks; nil: as
+	// REDRIVE_CHECK_DATABASE_URL_ENVIRONMENT says.
+	CheckDB func(environment string) *pgxpool.Pool
+	Demo    bool
+	TLS     bool     // reached over TLS, here or at a proxy
+	Hosts   []string // names a request may be addressed to; empty: any
 	// TrustedProxies may tell the client's address; empty: nobody may.
 	TrustedProxies []netip.Prefix
 	Log            *slog.Logger
@@ -45,6 +50,7 @@ type Config struct {
 // Console is one assembled process. Any number may run on one database.
 type Console struct {
 	cfg     Config
+	types   *jobtype.Keeper
 	web     *web.Server
 	engine  *engine
 	running []func(context.Context) error
@@ -59,10 +65,16 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 			c.Close()
 		}
 	}()
-	types := typesOf{cfg.Catalogue}
+	if c.types, err = keepCatalogue(ctx, cfg); err != nil {
+		return nil, err
+	}
+	types := typesOf{c.types.Catalogue}
 	sealer := envelope.Plain{}
 	capturer := dlq.NewCapturer(types, sealer, nil)
-	replays := &replay.Service{Pool: cfg.Pool, Types: func() *jobtype.Catalogue { return cfg.Catalogue }, Sealer: sealer, Log: cfg.Log}
+	replays := &replay.Service{Pool: cfg.Pool, Types: c.types.Catalogue, Sealer: sealer, Log: cfg.Log}
+	if replays.CheckDB, err = c.checkDatabases(ctx); err != nil {
+		return nil, err
+	}
 
 	rivers, err := c.rivers(ctx, capturer)
 	if err != nil {
@@ -86,7 +98,7 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 	watcher := &rivertarget.Watcher{Target: riverTarget, Service: replays, Log: cfg.Log}
 	inbox := &dlq.Inbox{Pool: cfg.Pool, Capturer: capturer, Log: cfg.Log}
 	people := rbac.New(cfg.Pool, nil, rbac.NewHasher(2))
-	c.running = append(c.running, replays.RunRelease, watcher.Run, inbox.Run,
+	c.running = append(c.running, c.types.Run, replays.RunRelease, watcher.Run, inbox.Run,
 		func(ctx context.Context) error { dlq.FoldLoop(ctx, cfg.Pool, time.Second, cfg.Log); return nil },
 		every(10*time.Minute, cfg.Log, "purge expired sessions", people.PurgeSessions),
 		every(5*time.Second, cfg.Log, "wake snoozed jobs", func(ctx context.Context) error {
@@ -97,7 +109,7 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 	handlers := api.New(api.Config{Pool: cfg.Pool, Capturer: capturer, Replays: replays})
 	c.web, err = web.New(web.Config{
 		Pool: cfg.Pool, People: people, Logger: cfg.Log, Demo: cfg.Demo, TLS: cfg.TLS, Hosts: cfg.Hosts, TrustedProxies: cfg.TrustedProxies,
-		Environments: cfg.Catalogue.Environments, Replays: replays, Types: replays.Types, Sealer: sealer,
+		Environments: cfg.Catalogue.Environments, Replays: replays, Types: replays.Types, Catalogue: c.catalogue, Sealer: sealer,
 		Routes: handlers.Routes(),
 	})
 	return c, err
@@ -167,24 +179,6 @@ func (c *Console) Close() {
 	for _, f := range c.close {
 		f()
 	}
-}
-
-// typesOf answers capture's questions from the catalogue.
-type typesOf struct{ catalogue *jobtype.Catalogue }
-
-// Scope implements dlq.Types.
-func (t typesOf) Scope(name string) string {
-	if typ, ok := t.catalogue.Type(name); ok {
-		return typ.Scope()
-	}
-	return name
-}
-
-// HasSideEffects implements dlq.Types. Of a type that nobody declared nothing
-// is known, so it may have one.
-func (t typesOf) HasSideEffects(name string) bool {
-	typ, ok := t.catalogue.Type(name)
-	return !ok || typ.HasEffect()
 }
 
 // every runs f again and again until ctx ends; a failure is logged and tried
