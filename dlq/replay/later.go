@@ -11,9 +11,10 @@ import (
 )
 
 // How long a replay that can't leave now waits at least. One whose key or job a
-// worker holds lets those behind it go first.
+// worker holds lets those behind it go first; a single only goes behind those
+// that are due already.
 const (
-	busyPause  = 200 * time.Millisecond
+	busyPause  = 2 * releaseEvery
 	faultPause = 30 * time.Second
 	// maxFaults is how often a hand-over may fail: a fault that doesn't go away
 	// must not keep a batch open for ever.
@@ -35,7 +36,7 @@ func (s *Service) later(ctx context.Context, tx pgx.Tx, it Item, err error) erro
 	case ctx.Err() != nil:
 		return err
 	case ledger.IsBusy(err):
-		return s.postpone(ctx, tx, []int64{it.ReplayID}, busyPause)
+		return s.postpone(ctx, tx, []int64{it.ReplayID})
 	case isUnique(err):
 		return markBehind(ctx, tx, []int64{it.ReplayID})
 	}
@@ -63,9 +64,16 @@ func (s *Service) fault(ctx context.Context, tx pgx.Tx, it Item) error {
 
 // postpone moves replays that have not left behind those that are due. They
 // keep what they hold.
-func (s *Service) postpone(ctx context.Context, tx pgx.Tx, ids []int64, pause time.Duration) error {
+func (s *Service) postpone(ctx context.Context, tx pgx.Tx, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	now := s.now()
 	_, err := tx.Exec(ctx, `
-		UPDATE redrive.replays SET due_at = $2 WHERE id = ANY($1) AND state IN ('pending', 'ready')`, ids, s.now().Add(pause))
+		UPDATE redrive.replays r
+		SET due_at = CASE b.kind WHEN 'single' THEN $2::timestamptz ELSE $3 END
+		FROM redrive.batches b
+		WHERE r.id = ANY($1) AND r.state IN ('pending', 'ready') AND b.id = r.batch_id`, ids, now, now.Add(busyPause))
 	if err != nil {
 		return fmt.Errorf("replay: postpone: %w", err)
 	}
@@ -94,5 +102,5 @@ func (s *Service) putOff(ctx context.Context, tx pgx.Tx, items []*claimed) error
 			return err
 		}
 	}
-	return s.postpone(ctx, tx, busy, busyPause)
+	return s.postpone(ctx, tx, busy)
 }

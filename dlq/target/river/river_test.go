@@ -433,15 +433,26 @@ func TestStagingNeverReachesProduction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whatever a broken catalogue or row says, the client refuses another environment.
 	b.exec(t, b.pool, `UPDATE redrive.dead_jobs SET environment = 'staging' WHERE id = $1`, job)
 	b.exec(t, b.pool, `UPDATE redrive.replays SET environment = 'staging' WHERE id = $1`, o.ReplayID)
 	b.exec(t, b.pool, `INSERT INTO redrive.release_buckets VALUES ('staging', 'mail')`)
 	if _, err := b.svc.ReleaseDue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, outcome, code := b.end(t, o.ReplayID); outcome != replay.Skipped || code != "environment" {
+	if _, outcome, code := b.end(t, o.ReplayID); outcome != replay.Skipped || code != replay.NotReplayable {
 		t.Fatal(outcome, code)
+	}
+	// Whatever a broken catalogue or row says, the client refuses another environment.
+	err = pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		to := jobtype.Target{River: &jobtype.RiverTarget{Client: "app-prod", Queue: "default"}}
+		outs, err := b.target.Release(t.Context(), tx, []replay.Item{{ReplayID: o.ReplayID, DeadJobID: job, PayloadVersion: 1, Environment: "staging", Target: to}})
+		if err == nil && (outs[0].Refusal == nil || outs[0].Refusal.Code != "environment") {
+			t.Errorf("%+v", outs[0])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if after := b.row(t, id); after != before {
 		t.Fatalf("a staging replay touched production: %+v", after)
