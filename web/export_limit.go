@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/rbac"
 )
@@ -24,6 +26,12 @@ type limiter struct {
 type bucket struct {
 	tokens float64
 	at     time.Time
+}
+
+// CountExport counts one export of who asks, by page or by API. Errors: TooMany.
+func CountExport(c echo.Context) error {
+	s := c.Get(keyServer).(*Server)
+	return s.exports.take(Principal(c).UserID, s.people.Now())
 }
 
 // take counts one export of the person. Errors: TooMany, with a *rbac.Throttled

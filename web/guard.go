@@ -27,6 +27,7 @@ func (s *Server) guard(r Route) echo.HandlerFunc {
 	}
 	return func(c echo.Context) error {
 		c.Set(keyRoute, r)
+		c.Set(keyServer, s)
 		deadlines := http.NewResponseController(c.Response().Writer) // writers of tests have none
 		if r.Stream {
 			// The server's read timeout would end the stream's context, an

@@ -26,6 +26,7 @@ const (
 	keyRequestID = "redrive.request_id"
 	keyPrincipal = "redrive.principal"
 	keyRoute     = "redrive.route"
+	keyServer    = "redrive.server"
 )
 
 // headerRequestID tells the client which log lines are about its request.

@@ -85,6 +85,7 @@ func (a *API) Routes() []web.Route {
 		route(http.MethodPost, "/batches/:id/plan-failed", "batch.plan_failed", may(rbac.PlanBatch), smallBody, a.planFailed),
 		route(http.MethodGet, "/holds", "holds", may(rbac.Read), 0, a.listHolds),
 		route(http.MethodPost, "/holds", "hold.place", may(rbac.HoldReplays), smallBody, a.placeHold),
+		route(http.MethodPost, "/holds/:id/reason", "hold.reason", may(rbac.HoldReplays), smallBody, a.explainHold),
 		route(http.MethodPost, "/holds/:id/lift", "hold.lift", may(rbac.HoldReplays), smallBody, a.liftHold),
 		route(http.MethodGet, "/openapi.json", "openapi", web.Public(), 0, a.openAPI),
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,13 +39,14 @@ type itemPage struct {
 	Next  string     `json:"next"` // empty on the last page
 }
 
-// listItems answers GET /batches/:id/items?verdict=V&state=S&limit=N&cursor=C.
+// listItems answers GET /batches/:id/items?verdict=V&outcome=O&limit=N&cursor=C;
+// state=S instead of an outcome tells where those stand that didn't end yet.
 func (a *API) listItems(c echo.Context) error {
 	b, err := a.batch(c)
 	if err != nil {
 		return err
 	}
-	q := board.ItemQuery{Verdict: c.QueryParam("verdict"), State: c.QueryParam("state"), Cursor: c.QueryParam("cursor")}
+	q := board.ItemQuery{Verdict: c.QueryParam("verdict"), State: cmp.Or(c.QueryParam("outcome"), c.QueryParam("state")), Cursor: c.QueryParam("cursor")}
 	if text := c.QueryParam("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 {
 			return problem.At(problem.Invalid, "limit", "The limit must be a number between 1 and %d.", board.MaxItems)
@@ -126,6 +128,12 @@ func (a *API) reportBatch(c echo.Context) error {
 
 // exportBatch streams every replay as CSV; who took it is written down first.
 func (a *API) exportBatch(c echo.Context, b board.Batch) error {
+	if b.State == "planning" {
+		return problem.New(problem.Conflict, "Batch %d is still being planned. Export it when its plan is complete.", b.ID)
+	}
+	if err := web.CountExport(c); err != nil {
+		return err
+	}
 	ctx := c.Request().Context()
 	if err := a.Replays.Exported(ctx, web.Principal(c), b.ID, "csv"); err != nil {
 		return err
@@ -134,5 +142,9 @@ func (a *API) exportBatch(c echo.Context, b board.Batch) error {
 	h.Set(echo.HeaderContentType, "text/csv; charset=utf-8")
 	h.Set(echo.HeaderContentDisposition, `attachment; filename="batch-`+strconv.FormatInt(b.ID, 10)+`.csv"`)
 	c.Response().WriteHeader(http.StatusOK)
-	return board.ExportCSV(ctx, a.Pool, b.ID, c.Response())
+	if err := board.ExportCSV(ctx, a.Pool, b.ID, c.Response()); err != nil {
+		a.Log.Warn("export cut off", "request_id", web.RequestID(c), "batch", b.ID, "error", redact.Text(err.Error()))
+		panic(http.ErrAbortHandler) // a cut connection: half an export must not look whole
+	}
+	return nil
 }

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/dlq/replay"
+	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/web"
 )
 
@@ -56,7 +58,11 @@ func (a *API) placeHold(c echo.Context) error {
 	return c.JSON(http.StatusCreated, map[string]int64{"id": id})
 }
 
-func (a *API) liftHold(c echo.Context) error {
+func (a *API) liftHold(c echo.Context) error    { return a.onHold(c, a.Replays.LiftHold) }
+func (a *API) explainHold(c echo.Context) error { return a.onHold(c, a.Replays.ExplainHold) }
+
+// onHold is an act on a hold that takes a reason; it answers what is held now.
+func (a *API) onHold(c echo.Context, act func(context.Context, *rbac.Principal, int64, string) error) error {
 	id, err := pathID(c, "hold")
 	if err != nil {
 		return err
@@ -65,7 +71,7 @@ func (a *API) liftHold(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Replays.LiftHold(c.Request().Context(), web.Principal(c), id, req.Reason); err != nil {
+	if err := act(c.Request().Context(), web.Principal(c), id, req.Reason); err != nil {
 		return atPointer(err)
 	}
 	return a.listHolds(c)
