@@ -5,11 +5,9 @@ package river
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -79,40 +77,6 @@ func (t *Target) client(it replay.Item) (*Client, *replay.Refusal) {
 		return nil, &replay.Refusal{Code: "environment", Detail: fmt.Sprintf("the River client %q belongs to %s and the job to %s; a replay never leaves its environment", c.Name, c.Environment, it.Environment)}
 	}
 	return c, nil
-}
-
-// Check says why River can't carry the payload: its args are jsonb, which
-// rewrites numbers, drops repeated keys, refuses NUL and holds no binary. Only
-// text that comes back the same is carried.
-func (t *Target) Check(ctx context.Context, tx pgx.Tx, items []replay.Item, payloads [][]byte) ([]*replay.Refusal, error) {
-	out := make([]*replay.Refusal, len(items))
-	for i, it := range items {
-		var err error
-		if out[i], err = t.check(ctx, tx, it, payloads[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func (t *Target) check(ctx context.Context, tx pgx.Tx, it replay.Item, payload []byte) (*replay.Refusal, error) {
-	if _, refusal := t.client(it); refusal != nil {
-		return refusal, nil
-	}
-	var same bool
-	err := pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
-		return sp.QueryRow(ctx, `SELECT $1::text::jsonb::text = $1::text`, string(payload)).Scan(&same)
-	})
-	var pg *pgconn.PgError
-	switch {
-	case errors.As(err, &pg) && (pg.Code[:2] == "22" || pg.Code == "54001"):
-		return &replay.Refusal{Code: "not_jsonb", Detail: "River keeps arguments as jsonb, which can't hold these bytes"}, nil
-	case err != nil:
-		return nil, fmt.Errorf("river target: check payload: %w", err)
-	case !same:
-		return &replay.Refusal{Code: "jsonb_rewrites", Detail: "River keeps arguments as jsonb, which would rewrite these bytes"}, nil
-	}
-	return nil, nil
 }
 
 // Release puts the job back in the releasing transaction when River lives in
