@@ -11,6 +11,9 @@ CREATE INDEX replays_outcome ON redrive.replays (batch_id, outcome, id) WHERE ou
 DROP INDEX redrive.replays_unended;
 CREATE INDEX replays_standing ON redrive.replays (batch_id, state, id) WHERE state IN ('pending', 'ready', 'released');
 
+-- The last batches of a type.
+CREATE INDEX batches_of_type ON redrive.batches (environment, job_type, id DESC) WHERE kind = 'batch';
+
 -- What a completed plan knows of its members together.
 ALTER TABLE redrive.batches
     ADD COLUMN tenants integer NOT NULL DEFAULT 0,           -- of its eligible jobs

@@ -19,28 +19,37 @@ type Flow struct {
 	Failed      int        // in 24 hours
 	Unconfirmed int        // in 24 hours: no outcome came
 	LastSentAt  *time.Time // nil: not within 30 days
+	More        bool       // there were more: only the last 10,000 of their destination are counted
 }
 
-// Flows reads what replays did, by environment and type.
+// Flows reads what replays did, by environment and type: of each destination
+// what is out and its last outcomes, at most 10,000 each, along their indexes.
 func Flows(ctx context.Context, db dlq.DB, p *rbac.Principal, environment string, now time.Time) ([]Flow, error) {
-	where, args, err := scoped(p, "r", environment, pgx.NamedArgs{"day": now.Add(-24 * time.Hour), "month": now.Add(-30 * 24 * time.Hour)})
+	where, args, err := scoped(p, "r", environment, pgx.NamedArgs{
+		"day": now.Add(-24 * time.Hour), "month": now.Add(-30 * 24 * time.Hour), "cap": MaxCounted})
 	if err != nil {
 		return nil, err
 	}
 	return collect[Flow](ctx, db, "flows", `
 		SELECT r.environment, r.job_type,
-		       count(*) FILTER (WHERE r.state = 'released') AS in_flight,
+		       count(*) FILTER (WHERE r.outcome IS NULL) AS in_flight,
 		       count(*) FILTER (WHERE r.outcome IN ('succeeded', 'already_done') AND r.outcome_at > @day) AS succeeded,
 		       count(*) FILTER (WHERE r.outcome = 'failed' AND r.outcome_at > @day) AS failed,
 		       count(*) FILTER (WHERE r.outcome = 'unconfirmed' AND r.outcome_at > @day) AS unconfirmed,
-		       max(r.released_at) AS last_sent_at
-		FROM (SELECT environment, job_type, state, outcome, outcome_at, released_at
-		      FROM redrive.replays
-		      WHERE state = 'released'
-		      UNION ALL
-		      SELECT environment, job_type, state, outcome, outcome_at, released_at
-		      FROM redrive.replays
-		      WHERE outcome_at > @month) r
+		       max(r.released_at) AS last_sent_at, bool_or(r.full) AS more
+		FROM redrive.destinations d
+		CROSS JOIN LATERAL (
+			SELECT environment, job_type, outcome, outcome_at, released_at, count(*) OVER () >= @cap AS full
+			FROM (SELECT environment, job_type, outcome, outcome_at, released_at
+			      FROM redrive.replays
+			      WHERE environment = d.environment AND destination = d.name AND state = 'released'
+			      LIMIT @cap) o
+			UNION ALL
+			SELECT environment, job_type, outcome, outcome_at, released_at, count(*) OVER () >= @cap AS full
+			FROM (`+judgedSQL+`
+			        AND outcome_at > @month
+			      ORDER BY outcome_at DESC
+			      LIMIT @cap) j) r
 		WHERE `+where+`
 		GROUP BY r.environment, r.job_type`, args)
 }
