@@ -99,10 +99,18 @@ func batchBlocked(b board.Batch) []batches.Reason {
 }
 
 // verdictWord names a verdict.
-func verdictWord(code string) string { return component.Sentence(code) }
+func verdictWord(code string) string {
+	if v, ok := replay.VerdictOf(code); ok {
+		return v.Title
+	}
+	return component.Sentence(component.Cut(code, 40))
+}
 
 // verdictLift says what lifts it.
-func verdictLift(string) string { return "" }
+func verdictLift(code string) string {
+	v, _ := replay.VerdictOf(code)
+	return v.Lifts
+}
 
 // speedFigures say how fast replays leave and how long the rest takes.
 func (s *Server) speedFigures(c echo.Context, b board.Batch) ([]batches.Figure, error) {

@@ -78,6 +78,41 @@ func TestBatchPagesSayHowAReplayEnded(t *testing.T) {
 	}
 }
 
+// Batches are filtered by state; a request stands on top for those who may
+// approve it, never for who made it.
+func TestBatchesAreFilteredAndAskForApproval(t *testing.T) {
+	t.Parallel()
+	b := pageSetup(t)
+	for state, n := range map[string]int{"running": 2, "scheduled": 1, "paused": 1, "done": 3, "cancelled": 1} {
+		for range n {
+			b.ran(t, state, map[string]int{"succeeded": 1})
+		}
+	}
+	asked := b.ran(t, "running", map[string]int{"plan.eligible": 9})
+	exec(t, b, `UPDATE redrive.batches SET state = 'waiting' WHERE id = $1::bigint`, asked)
+	cl := b.as(t, rbac.Approver)
+	for query, want := range map[string]int{"": 9, "?state=running": 3, "?state=paused": 1, "?state=done": 3, "?state=cancelled": 1, "?state=waiting": 1, "?state=planned": 0, "?state=done&env=staging": 0} {
+		doc := cl.open(t, "/batches"+query, http.StatusOK)
+		if n := doc.Find("section[aria-label=Batches] tr[data-row]").Length(); n != want {
+			t.Errorf("%q lists %d batches, want %d", query, n, want)
+		}
+		if n := doc.Find("nav[aria-label=States] [aria-current]").Length(); n != 1 {
+			t.Errorf("%q marks %d states", query, n)
+		}
+	}
+	cl.open(t, "/batches?state=nope", http.StatusUnprocessableEntity)
+	if got := cl.open(t, "/batches", http.StatusOK).Find("#asked tr[data-row] a[href='/batches/" + asked + "']"); got.Length() != 1 {
+		t.Error("an approver isn't asked")
+	}
+	if b.as(t, rbac.OnCall).open(t, "/batches", http.StatusOK).Find("#asked").Length() != 0 {
+		t.Error("somebody who may not approve is asked")
+	}
+	exec(t, b, `UPDATE redrive.batches SET confirmed_by_id = (SELECT id FROM redrive.users WHERE email = $1) WHERE state = 'waiting'`, rbac.DemoEmail(rbac.Approver))
+	if cl.open(t, "/batches", http.StatusOK).Find("#asked").Length() != 0 {
+		t.Error("a person is asked to approve their own request")
+	}
+}
+
 func TestGroupPagesCountTheirJobs(t *testing.T) {
 	t.Parallel()
 	b := pageSetup(t)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
@@ -73,5 +75,43 @@ func TestOverviewListsReplaysThatWait(t *testing.T) {
 	}
 	if got := text(b.grant(t, rbac.Grant{Role: rbac.Viewer, Environment: "staging"}).open(t, "/", http.StatusOK).Find("#under-way")); strings.Contains(got, "wel_later") {
 		t.Errorf("someone of staging is told of production's: %q", got)
+	}
+}
+
+// The overview names the batches that have not ended, those that wait for a
+// person first, and the destinations that fail.
+func TestOverviewShowsBatchesAndDestinations(t *testing.T) {
+	t.Parallel()
+	b := pageSetup(t)
+	b.capture(t, welcome(t, nil))
+	running := b.ran(t, "running", underWay)
+	stopped := b.ran(t, "paused", map[string]int{"succeeded": 14, "failed": 6, "pending": 30})
+	asked := b.ran(t, "running", map[string]int{"plan.eligible": 9})
+	b.ran(t, "done", reported)
+	exec(t, b, `UPDATE redrive.batches SET state = 'waiting' WHERE id = $1::bigint`, asked)
+	exec(t, b, `
+		INSERT INTO redrive.destinations (environment, name, breaker, failing_since, retry_at)
+		VALUES ('production', 'http://127.0.0.1:9010/jobs', 'open', $1::timestamptz - interval '12 minutes', $1::timestamptz + interval '2 minutes')`, b.now())
+	doc := b.as(t, rbac.Approver).open(t, "/", http.StatusOK)
+	var order []string
+	doc.Find("#batches tr[data-row] a[data-open]").Each(func(_ int, a *goquery.Selection) {
+		href, _ := a.Attr("href")
+		order = append(order, href)
+	})
+	if want := "/batches/" + stopped + " /batches/" + asked + " /batches/" + running; strings.Join(order, " ") != want {
+		t.Errorf("lists %v, want %s", order, want)
+	}
+	listed := text(doc.Find("#batches"))
+	for _, want := range []string{"stopped by itself: 6 of 20 failed (limit 20 %)", "Waits for approval it waits for you", "4 of 51", "20 of 50"} {
+		if !strings.Contains(strings.ReplaceAll(listed, "approvalit", "approval it"), want) {
+			t.Errorf("%q lacks %q", listed, want)
+		}
+	}
+	if got := text(doc.Find("#health")); !strings.Contains(got, "http://127.0.0.1:9010/jobs, production") || !strings.Contains(got, "failing for 12 min; a few replays try it at 03:04 UTC") {
+		t.Errorf("health says %q", got)
+	}
+	limited := b.grant(t, rbac.Grant{Role: rbac.Approver, Environment: "staging"}).open(t, "/", http.StatusOK)
+	if limited.Find("#batches").Length() != 0 || strings.Contains(text(limited.Find("#health")), "9010") {
+		t.Error("someone of staging is told of production's batches")
 	}
 }
