@@ -221,3 +221,13 @@ var (
 )
 
 func name(parts ...any) string { return fmt.Sprint(parts...) }
+
+func connect(t *testing.T, config *pgxpool.Config) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
