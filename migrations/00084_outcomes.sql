@@ -3,7 +3,7 @@
 CREATE INDEX replays_waiting ON redrive.replays (environment, entity, batch_id, order_at, id)
     WHERE state = 'pending' AND entity <> '';
 -- A failed replay whose death its source hasn't told of yet.
-CREATE INDEX replays_untold ON redrive.replays (outcome_at) WHERE outcome = 'failed' AND next_generation = 0;
+CREATE INDEX replays_untold ON redrive.replays (outcome_at, id) WHERE outcome = 'failed' AND next_generation = 0;
 -- How fast a batch leaves, and the failures of one, without reading the rest.
 CREATE INDEX replays_left ON redrive.replays (batch_id, released_at DESC) WHERE released_at IS NOT NULL;
 CREATE INDEX replays_outcome ON redrive.replays (batch_id, outcome, id) WHERE outcome IS NOT NULL;

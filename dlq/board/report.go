@@ -29,26 +29,39 @@ type Failure struct {
 }
 
 // Failures reads how replays of a batch failed, the most frequent first. More
-// says that only the first 10,000 were looked at.
+// says that there are others: only the first 10,000 failures are looked at, and
+// 20 kinds of them listed. A death that isn't linked to its replay yet is the
+// next generation of the same job.
 func Failures(ctx context.Context, db dlq.DB, batch int64) (list []Failure, more bool, err error) {
-	list, err = collect[Failure](ctx, db, "failures", `
-		SELECT f.new_fingerprint AS fingerprint, f.same, coalesce(g.template, '') AS template, coalesce(g.error_class, '') AS error_class,
-		       f.n, f.sample_job
-		FROM (SELECT new_fingerprint, new_fingerprint = fingerprint AS same, count(*) AS n, min(dead_job_id) AS sample_job
-		      FROM (SELECT new_fingerprint, fingerprint, dead_job_id
-		            FROM redrive.replays
-		            WHERE batch_id = @batch AND outcome = 'failed'
-		            ORDER BY id
-		            LIMIT @cap) x
-		      GROUP BY 1, 2) f
-		LEFT JOIN redrive.groups g ON g.fingerprint = f.new_fingerprint
-		ORDER BY f.n DESC, f.new_fingerprint
-		LIMIT @limit`, pgx.NamedArgs{"batch": batch, "cap": reportCap, "limit": maxFailures})
-	n := 0
-	for _, f := range list {
-		n += f.N
+	type row struct {
+		Failure
+		Looked, Kinds int
 	}
-	return list, n >= reportCap, err
+	found, err := collect[row](ctx, db, "failures", `
+		SELECT f.fingerprint, f.same, coalesce(g.template, '') AS template, coalesce(g.error_class, '') AS error_class,
+		       f.n, f.sample_job, f.looked, f.kinds
+		FROM (SELECT fingerprint, fingerprint <> '' AND fingerprint = was AS same, count(*) AS n, min(dead_job_id) AS sample_job,
+		             sum(count(*)) OVER ()::bigint AS looked, count(*) OVER () AS kinds
+		      FROM (SELECT coalesce(d.fingerprint, r.new_fingerprint) AS fingerprint, r.fingerprint AS was, r.dead_job_id
+		            FROM (SELECT new_fingerprint, fingerprint, dead_job_id, generation, next_generation
+		                  FROM redrive.replays
+		                  WHERE batch_id = @batch AND outcome = 'failed'
+		                  ORDER BY id
+		                  LIMIT @cap) r
+		            LEFT JOIN LATERAL (
+			            SELECT fingerprint
+			            FROM redrive.deaths
+			            WHERE dead_job_id = r.dead_job_id AND generation = r.generation + 1
+			            LIMIT 1) d ON r.next_generation = 0) x
+		      GROUP BY 1, 2) f
+		LEFT JOIN redrive.groups g ON g.fingerprint = f.fingerprint
+		ORDER BY f.n DESC, f.fingerprint
+		LIMIT @limit`, pgx.NamedArgs{"batch": batch, "cap": reportCap, "limit": maxFailures})
+	for _, r := range found {
+		list = append(list, r.Failure)
+		more = more || r.Looked >= reportCap || r.Kinds > maxFailures
+	}
+	return list, more, err
 }
 
 // Reason is why replays of a batch ended as they did.

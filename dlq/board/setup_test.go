@@ -81,7 +81,7 @@ func (b *bundle) add(t testing.TB, batch int64, n int, i item) {
 		INSERT INTO redrive.replays
 			(batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, key_scope, destination, state, verdict,
 			 outcome, outcome_code, entity, fingerprint, new_fingerprint, released_at, outcome_at, delivered_at)
-		SELECT b.id, (SELECT coalesce(max(dead_job_id), 0) FROM redrive.replays) + n, 1, 1, b.environment, 'app', 'job ' || n, b.job_type, 'scope',
+		SELECT b.id, (SELECT greatest(max(dead_job_id), 1000000) FROM redrive.replays) + n, 1, 1, b.environment, 'app', 'job ' || n, b.job_type, 'scope',
 		       b.destination, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10, $11, CASE WHEN $12 THEN $10::timestamptz END
 		FROM redrive.batches b, generate_series(1, $2::integer) n
 		WHERE b.id = $1`, batch, n, i.state, i.verdict, i.outcome, i.code, i.entity, i.was, i.became, ago(i.released), ago(i.ended), i.delivered)
