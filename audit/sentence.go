@@ -72,7 +72,9 @@ var actions = map[string]string{
 	"token.mint":            "minted",
 	"token.revoke":          "revoked",
 	"catalogue.load":        "put into force",
-	"type.prove":            "proved the effect to happen once for",
+	"type.prove":            "ordered a second run to prove",
+	"type.proven":           "proved that the effect happens once for",
+	"type.not_proven":       "could not prove",
 }
 
 // alone are the actions whose object is only the actor's own session.
@@ -153,6 +155,8 @@ func (r Record) object() string {
 		return "version " + r.Object.ID + " of the catalogue"
 	case "hold":
 		return r.held()
+	case "type":
+		return name
 	case "replay":
 		if r.DeadJob != 0 {
 			name += " of job " + number(r.DeadJob)

@@ -24,7 +24,7 @@ type claimed struct {
 }
 
 const claimColumns = `r.id, r.batch_id, r.dead_job_id, r.generation, r.payload_version, r.environment, r.source, r.job_id,
-		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, r.tenant, r.state`
+		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, r.tenant, r.state, r.proof`
 
 func readClaimed(rows pgx.Rows, err error, runs map[int64]*run) ([]*claimed, error) {
 	if err != nil {
@@ -33,7 +33,7 @@ func readClaimed(rows pgx.Rows, err error, runs map[int64]*run) ([]*claimed, err
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*claimed, error) {
 		c := &claimed{}
 		err := row.Scan(&c.ReplayID, &c.BatchID, &c.DeadJobID, &c.Generation, &c.PayloadVersion, &c.Environment, &c.Source, &c.JobID,
-			&c.JobType, &c.Entity, &c.Key.Scope, &c.Key.Key, &c.TargetKind, &c.Tenant, &c.State)
+			&c.JobType, &c.Entity, &c.Key.Scope, &c.Key.Key, &c.TargetKind, &c.Tenant, &c.State, &c.Proof)
 		c.Key.Environment, c.run = c.Environment, runs[c.BatchID]
 		c.Target = c.run.target
 		return c, err

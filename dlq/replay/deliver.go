@@ -98,7 +98,7 @@ func (s *Service) undelivered(ctx context.Context, tx pgx.Tx, replayID int64, tr
 	if err != nil {
 		return it, nil, false, err
 	}
-	if found && row.State == "done" {
+	if found && row.State == "done" && !it.Proof {
 		return it, nil, false, s.end(ctx, tx, it, End{Outcome: AlreadyDone, Code: KeyDone, EffectID: row.EffectID,
 			Detail: "the effect of this key was done before it was delivered"})
 	}

@@ -20,7 +20,7 @@ func (s *Service) items(ctx context.Context, db querier, where string, args pgx.
 	rows, err := db.Query(ctx, `
 		SELECT r.id, r.batch_id, r.dead_job_id, r.generation, r.payload_version, r.environment, r.source, r.job_id,
 		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, b.target, r.target_ref, r.released_at,
-		       r.delivered_at IS NOT NULL, r.ledger_begins
+		       r.delivered_at IS NOT NULL, r.ledger_begins, r.proof
 		FROM redrive.replays r
 		JOIN redrive.batches b ON b.id = r.batch_id
 		`+where, args)
@@ -32,7 +32,7 @@ func (s *Service) items(ctx context.Context, db querier, where string, args pgx.
 		var released *time.Time
 		err = row.Scan(&it.ReplayID, &it.BatchID, &it.DeadJobID, &it.Generation, &it.PayloadVersion, &it.Environment, &it.Source, &it.JobID,
 			&it.JobType, &it.Entity, &it.Key.Scope, &it.Key.Key, &it.TargetKind, &target, &it.TargetRef, &released,
-			&it.Delivered, &it.ledgerBegins)
+			&it.Delivered, &it.ledgerBegins, &it.Proof)
 		if err != nil {
 			return it, err
 		}

@@ -92,6 +92,9 @@ func (s *Service) byLedger(ctx context.Context, tx pgx.Tx, it Item, e End) (End,
 	if err != nil || !ok {
 		return e, err
 	}
+	if it.Proof && row.State == "done" {
+		return e, nil // it was done before: how this run itself ended is the question
+	}
 	switch row.State {
 	case "done":
 		// It was done after the release: a key that is done doesn't leave.
@@ -179,6 +182,9 @@ func (s *Service) endJob(ctx context.Context, tx pgx.Tx, it Item, e End) error {
 	}
 	if e.EffectUnknown {
 		effect = "unknown"
+	}
+	if it.Proof {
+		status, effect = "recovered", "done" // by the run before, whatever became of this one
 	}
 	tag, err := tx.Exec(ctx, `
 		UPDATE redrive.dead_jobs

@@ -25,7 +25,7 @@ func (s *Service) judgeClaimed(ctx context.Context, tx pgx.Tx, items []*claimed)
 	for i, c := range items {
 		jobs[i] = c.DeadJobID
 	}
-	found, err := factsOf(ctx, tx, jobs, "FOR UPDATE OF d SKIP LOCKED")
+	found, err := factsOfTaken(ctx, tx, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +109,9 @@ func (s *Service) endBlocked(ctx context.Context, tx pgx.Tx, items []*claimed) (
 // mayLeave judges a job that a replay has taken, or is about to take; nil means
 // go.
 func (s *Service) mayLeave(f facts, it Item, allowOld bool) *End {
+	if it.Proof {
+		f = f.forProof()
+	}
 	if f.LedgerState == "done" || f.TwinDone {
 		return doneMeanwhile(f)
 	}

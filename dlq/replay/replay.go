@@ -51,6 +51,7 @@ type Item struct {
 	TargetRef      json.RawMessage // as the release wrote it
 	ReleasedAt     time.Time
 	Delivered      bool // the target is known to hold it
+	Proof          bool // the second run of a proof: it leaves although its key is done
 
 	ledgerBegins int // how often its effect had been begun when it left
 }
