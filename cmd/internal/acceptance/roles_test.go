@@ -42,6 +42,8 @@ func TestMain(m *testing.M) {
 		err = runConsole()
 	case "worker":
 		err = runWorker()
+	case "storm":
+		err = runStormConsole()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
