@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Server) accountRoutes() []Route {
-	return []Route{
+	return append(s.ownTokenRoutes(), []Route{
 		{Method: http.MethodGet, Path: route.Account, Name: "account", Audience: Browser, Policy: SignedIn(), Handle: s.accountPage},
 		{Method: http.MethodPost, Path: route.EndSessionPattern, Name: "account.end", Audience: Browser, Policy: SignedIn(), Handle: s.endSession},
 		{Method: http.MethodPost, Path: route.EndOthers, Name: "account.end_others", Audience: Browser, Policy: SignedIn(), Handle: s.endOthers},
@@ -22,21 +22,25 @@ func (s *Server) accountRoutes() []Route {
 		{Method: http.MethodPost, Path: route.Confirm, Name: "confirm.submit", Audience: Browser, Policy: SignedIn(), BodyLimit: 8 << 10, Handle: s.confirm},
 		{Method: http.MethodGet, Path: route.Passphrase, Name: "account.passphrase", Audience: Browser, Policy: SignedIn(), Handle: s.passphrasePage},
 		{Method: http.MethodPost, Path: route.Passphrase, Name: "account.passphrase.submit", Audience: Browser, Policy: SignedIn(), BodyLimit: 8 << 10, Handle: s.changePassphrase},
-	}
+	}...)
 }
 
-// accountPage shows who one is here and one's own sessions.
+// accountPage shows who one is here, one's own sessions and tokens.
 func (s *Server) accountPage(c echo.Context) error {
 	p := s.principal(c)
 	sessions, err := s.people.ListSessions(c.Request().Context(), p)
 	if err != nil {
 		return err
 	}
-	page, err := s.page(c, "Your account and sessions", layout.SectionAccount)
+	page, err := s.page(c, "Your account, sessions and tokens", layout.SectionAccount)
 	if err != nil {
 		return err
 	}
-	props := account.Props{Page: page, Scope: scopeWords(p.Grants)}
+	tokens, err := s.ownTokens(c)
+	if err != nil {
+		return err
+	}
+	props := account.Props{Page: page, Scope: scopeWords(p.Grants), Tokens: tokens}
 	for _, x := range sessions {
 		props.Sessions = append(props.Sessions, account.Session{
 			ID: x.ID, Agent: agentWords(x.UserAgent), Address: x.IP, Created: x.CreatedAt, LastSeen: x.LastSeenAt,
