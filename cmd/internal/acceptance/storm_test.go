@@ -30,7 +30,7 @@ import (
 const (
 	stormProcesses = 4
 	stormJobs      = 600 // in each type, for each stormFor
-	stormCap       = 5    // replays out at the shared destination
+	stormCap       = 5   // replays out at the shared destination
 	// stormFor is how long processes are killed; REDRIVE_STORM overrides it.
 	stormFor = 12 * time.Second
 )
