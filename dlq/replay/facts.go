@@ -32,10 +32,35 @@ type facts struct {
 
 func (f facts) twin() twin { return twin{ID: f.TwinID, Done: f.TwinDone, EffectID: f.TwinEffectID} }
 
+// keyInFlight finds another job's replay of the key under way.
+const keyInFlight = `LEFT JOIN LATERAL (
+			SELECT min(r.id) AS id
+			FROM (SELECT id
+			      FROM redrive.replays
+			      WHERE environment = d.environment AND key_scope = d.key_scope AND idempotency_key = d.idempotency_key
+			        AND idempotency_key <> '' AND dead_job_id <> d.id AND state IN ('pending', 'ready')
+			      UNION ALL
+			      SELECT id
+			      FROM redrive.replays
+			      WHERE environment = d.environment AND key_scope = d.key_scope AND idempotency_key = d.idempotency_key
+			        AND idempotency_key <> '' AND dead_job_id <> d.id AND state IN ('ready', 'released')) r -- each part has an index of its own
+			) a ON d.idempotency_key <> ''`
+
 // factsOf reads the facts of jobs, by id; jobs that aren't there (or, with a
 // lock that skips, are held by somebody) are left out. lock is empty or the
 // rest of the statement; it names d.
 func factsOf(ctx context.Context, db querier, ids []int64, lock string) ([]facts, error) {
+	return readFacts(ctx, db, ids, keyInFlight, lock)
+}
+
+// factsOfTaken is factsOf for jobs whose own replays are on their way, which
+// looks for no others: the slots of job, key and entity keep them apart. It
+// locks the jobs and leaves out those that somebody holds.
+func factsOfTaken(ctx context.Context, db querier, ids []int64) ([]facts, error) {
+	return readFacts(ctx, db, ids, `CROSS JOIN (VALUES (0::bigint)) AS a (id)`, "FOR UPDATE OF d SKIP LOCKED")
+}
+
+func readFacts(ctx context.Context, db querier, ids []int64, inFlight, lock string) ([]facts, error) {
 	rows, err := db.Query(ctx, `
 		SELECT d.id, d.environment, d.source, d.job_id, d.generation, d.job_type, d.queue, d.tenant, d.entity, d.key_scope,
 		       d.idempotency_key, d.status, d.effect, d.effect_id, d.category, d.payload_version, d.schema_version,
@@ -68,18 +93,7 @@ func factsOf(ctx context.Context, db querier, ids []int64, lock string) ([]facts
 			  AND o.idempotency_key <> '' AND o.id <> d.id AND (o.effect IN ('done', 'unknown') OR o.status = 'recovered')
 			ORDER BY done DESC, o.id
 			LIMIT 1) w ON d.idempotency_key <> ''
-		LEFT JOIN LATERAL (
-			SELECT min(r.id) AS id
-			FROM (SELECT id
-			      FROM redrive.replays
-			      WHERE environment = d.environment AND key_scope = d.key_scope AND idempotency_key = d.idempotency_key
-			        AND idempotency_key <> '' AND dead_job_id <> d.id AND state IN ('pending', 'ready')
-			      UNION ALL
-			      SELECT id
-			      FROM redrive.replays
-			      WHERE environment = d.environment AND key_scope = d.key_scope AND idempotency_key = d.idempotency_key
-			        AND idempotency_key <> '' AND dead_job_id <> d.id AND state IN ('ready', 'released')) r -- each part has an index of its own
-			) a ON d.idempotency_key <> ''
+		`+inFlight+`
 		LEFT JOIN LATERAL (
 			SELECT o.id
 			FROM redrive.dead_jobs o

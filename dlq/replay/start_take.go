@@ -14,7 +14,7 @@ func (s *Service) take(ctx context.Context, tx pgx.Tx, st *starting, items []Ite
 	for i, it := range items {
 		jobs[i] = it.DeadJobID
 	}
-	found, err := factsOf(ctx, tx, jobs, "FOR UPDATE OF d SKIP LOCKED")
+	found, err := factsOfTaken(ctx, tx, jobs)
 	if err != nil {
 		return err
 	}
