@@ -18,9 +18,14 @@ import (
 )
 
 const (
-	handOverQueue   = "hand_over"
-	handOverWorkers = 16
+	handOverQueue = "hand_over"
+	// A delivery over HTTP keeps its worker until the answer; a destination that
+	// hangs must not take them all.
+	handOverWorkers = 128
 	handOverTries   = 25
+	// fetchPause lies between two fetches of hand-overs: with it a queue moves
+	// thousands a second.
+	fetchPause = 25 * time.Millisecond
 )
 
 // engine is Redrive's own River, in its own schema: it runs what must survive
@@ -41,6 +46,7 @@ func newEngine(pool *pgxpool.Pool, replays *replay.Service, target *rivertarget.
 			handOverQueue: {MaxWorkers: handOverWorkers},
 			batchQueue:    {MaxWorkers: batchWorkers},
 		},
+		FetchCooldown:     fetchPause,
 		FetchPollInterval: 250 * time.Millisecond,
 		JobTimeout:        httptarget.SendTimeout + 10*time.Second,
 		// A hand-over that a killed process left behind is looked at again soon;
