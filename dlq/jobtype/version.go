@@ -105,6 +105,13 @@ func readVersion(ctx context.Context, db queryer, id int64) (Version, error) {
 	return v, nil
 }
 
+// Stored is the catalogue that was loaded last; nil when none ever was, or this
+// program can't read it.
+func Stored(ctx context.Context, db queryer) (*Catalogue, error) {
+	v, err := readVersion(ctx, db, 0)
+	return v.Catalogue, err
+}
+
 type queryer interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }

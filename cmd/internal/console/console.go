@@ -4,14 +4,11 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,6 +48,7 @@ type Config struct {
 type Console struct {
 	cfg     Config
 	types   *jobtype.Keeper
+	replays *replay.Service
 	web     *web.Server
 	engine  *engine
 	running []func(context.Context) error
@@ -72,6 +70,7 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 	sealer := envelope.Plain{}
 	capturer := dlq.NewCapturer(types, sealer, nil)
 	replays := &replay.Service{Pool: cfg.Pool, Types: c.types.Catalogue, Sealer: sealer, Log: cfg.Log}
+	c.replays = replays
 	if replays.CheckDB, err = c.checkDatabases(ctx); err != nil {
 		return nil, err
 	}
@@ -147,55 +146,4 @@ func (c *Console) rivers(ctx context.Context, capturer *dlq.Capturer) ([]*rivert
 		clients = append(clients, &rivertarget.Client{Name: s.Name, Environment: s.Environment, Schema: s.Schema, Pool: pool, Same: same})
 	}
 	return clients, nil
-}
-
-// Run serves on the listener until ctx ends; everything has stopped when it
-// returns. ready is called once it serves.
-func (c *Console) Run(ctx context.Context, listener net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if err := c.engine.start(ctx); err != nil {
-		return err
-	}
-	errs := make(chan error, len(c.running)+1)
-	var wg sync.WaitGroup
-	for _, run := range c.running {
-		wg.Go(func() { errs <- run(ctx) })
-	}
-	err := c.web.Serve(ctx, listener)
-	cancel()
-	wg.Wait()
-	close(errs)
-	for e := range errs {
-		err = errors.Join(err, e)
-	}
-	stopCtx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer done()
-	return errors.Join(err, c.engine.stop(stopCtx))
-}
-
-// Close frees what New opened.
-func (c *Console) Close() {
-	for _, f := range c.close {
-		f()
-	}
-}
-
-// every runs f again and again until ctx ends; a failure is logged and tried
-// again at the next turn.
-func every(pause time.Duration, log *slog.Logger, what string, f func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		tick := time.NewTicker(pause)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-				if err := f(ctx); err != nil && ctx.Err() == nil {
-					log.WarnContext(ctx, "not done: "+what, "error", err)
-				}
-			}
-		}
-	}
 }
