@@ -133,7 +133,7 @@ func (s *Server) renderHold(c echo.Context, status int, h replay.Hold, props hol
 		return err
 	}
 	props.Row = rows[0]
-	if props.Page, err = s.pageIn(c, title, layout.SectionHolds, h.Environment, route.Holds); err != nil {
+	if props.Page, err = s.pageIn(c, title, layout.SectionBatches, h.Environment, route.Holds); err != nil {
 		return err
 	}
 	return s.render(c, status, holds.Act(props))

@@ -53,8 +53,8 @@ func TestHoldOneClickThenExplainedThenLifted(t *testing.T) {
 	if w := cl.post("/holds", "environment", "production"); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/holds" || b.entryCount(t, "hold.place") != 1 {
 		t.Errorf("twice: %d to %q, %d entries", w.Code, w.Header().Get("Location"), b.entryCount(t, "hold.place"))
 	}
-	row := cl.open(t, "/holds", http.StatusOK).Find("tbody tr")
-	if row.Length() != 1 || !strings.Contains(text(row), "no reason yet") || text(row.Find("td.r")) != "1" {
+	row := cl.open(t, "/holds", http.StatusOK).Find(".hold-row")
+	if row.Length() != 1 || !strings.Contains(text(row), "no reason yet") || !strings.Contains(text(row), "1 batch waits") {
 		t.Errorf("the list says %q", text(row))
 	}
 	if w := cl.post("/holds/1/explain", "reason", ""); w.Code != http.StatusUnprocessableEntity || page(t, w).Find("#reason[aria-invalid=true]").Length() != 1 {
@@ -144,14 +144,14 @@ func TestHoldsAreRefused(t *testing.T) {
 		t.Errorf("they are offered %q", text(options))
 	}
 	viewer := b.as(t, rbac.Viewer)
-	if doc := viewer.open(t, "/holds", http.StatusOK); doc.Find("main form, main a[href$='/lift']").Length() != 0 || doc.Find("tbody tr").Length() != 1 {
+	if doc := viewer.open(t, "/holds", http.StatusOK); doc.Find("main form, main a[href$='/lift']").Length() != 0 || doc.Find(".hold-row").Length() != 1 {
 		t.Error("a viewer is offered to hold or lift, or doesn't see what is held")
 	}
 	if w := viewer.post("/holds", "environment", "staging"); w.Code != http.StatusForbidden {
 		t.Errorf("a viewer holds: %d", w.Code)
 	}
 	elsewhere := b.grant(t, rbac.Grant{Role: rbac.Operator, Environment: "staging"})
-	if doc := elsewhere.open(t, "/holds", http.StatusOK); doc.Find("tbody tr, header .held").Length() != 0 {
+	if doc := elsewhere.open(t, "/holds", http.StatusOK); doc.Find(".hold-row, header .held").Length() != 0 {
 		t.Error("someone of staging is told of production's holds")
 	}
 	if w := elsewhere.get("/holds/1/lift"); w.Code != http.StatusNotFound {

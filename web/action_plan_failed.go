@@ -20,7 +20,7 @@ var planFailedAct = runAct{
 	},
 	view: func(_ *Server, b board.Batch, _ runForm) batches.CommandProps {
 		n := component.Count(b.Failed())
-		return batches.CommandProps{Page: layout.Page{Title: "Plan the " + n + " that failed anew?"}, ReasonMust: true, Button: "Plan the " + n + " that failed", Back: "Back to the report",
+		return batches.CommandProps{Page: layout.Page{Title: "Plan the " + n + " that failed anew?"}, Here: "Plan what failed", ReasonMust: true, Button: "Plan the " + n + " that failed", Back: "Back to the report",
 			Consequence: "A new batch is planned of the jobs that failed in this one, as they are now. Each is judged again: what fails for its input needs an edit or a declared fix first. Nothing is sent until that batch is reviewed and confirmed."}
 	},
 	do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {

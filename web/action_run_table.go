@@ -21,7 +21,7 @@ var runActs = []runAct{
 		refusal: "Only a batch that is scheduled or running can be paused.",
 		may:     (*Server).mayRun,
 		view: func(_ *Server, b board.Batch, _ runForm) batches.CommandProps {
-			return batches.CommandProps{Page: layout.Page{Title: "Pause " + batchName(b) + "?"}, Button: "Pause batch " + formatID(b.ID), Back: "Let it run",
+			return batches.CommandProps{Page: layout.Page{Title: "Pause " + batchName(b) + "?"}, Here: "Pause", Button: "Pause batch " + formatID(b.ID), Back: "Let it run",
 				Consequence: "Within a second nothing of it leaves any more: " + component.Plural(left(b), "replay waits", "replays wait") + ", " + out(b) + ". Its jobs keep their place; others of the same entities wait behind them."}
 		},
 		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {
@@ -69,7 +69,7 @@ var runActs = []runAct{
 }
 
 func resumeView(s *Server, b board.Batch, _ runForm) batches.CommandProps {
-	props := batches.CommandProps{Page: layout.Page{Title: "Resume " + batchName(b) + "?"}, Button: "Resume batch " + formatID(b.ID), Back: "Leave it paused",
+	props := batches.CommandProps{Page: layout.Page{Title: "Resume " + batchName(b) + "?"}, Here: "Resume", Button: "Resume batch " + formatID(b.ID), Back: "Leave it paused",
 		Consequence: component.Plural(left(b), "replay goes", "replays go") + " on leaving, at most " + component.Count(s.rateOf(b)) + " a minute. Holds and failing destinations still count."}
 	if stoppedItself(b) {
 		n := min(s.canaryOf(b), left(b))
@@ -88,12 +88,12 @@ func rateView(s *Server, b board.Batch, f runForm) batches.CommandProps {
 	if field.Value == "" {
 		field.Value = strconv.Itoa(max(1, now/2))
 	}
-	return batches.CommandProps{Page: layout.Page{Title: "Slow " + batchName(b) + " down?"}, Button: "Slow it down", Back: "Keep the rate", NoReason: true, Rate: field,
+	return batches.CommandProps{Page: layout.Page{Title: "Slow down " + batchName(b) + "?"}, Here: "Slow down", Button: "Slow it down", Back: "Keep the rate", NoReason: true, Rate: field,
 		Consequence: "From the next second on it leaves at this rate. A confirmed batch only gets slower: a faster rate would take a new plan."}
 }
 
 func cancelView(_ *Server, b board.Batch, _ runForm) batches.CommandProps {
-	props := batches.CommandProps{Page: layout.Page{Title: "Cancel " + batchName(b) + "?"}, ReasonMust: true, Danger: true, Back: "Keep it, change nothing",
+	props := batches.CommandProps{Page: layout.Page{Title: "Cancel " + batchName(b) + "?"}, Here: "Cancel", ReasonMust: true, Danger: true, Back: "Keep it, change nothing",
 		Button:      "Cancel " + component.Plural(left(b), "replay", "replays"),
 		Consequence: "This stops " + component.Count(left(b)) + "; " + out(b) + ". What is stopped never leaves by this batch, and its jobs are open again. What has ended stays as it is. A cancelled batch can't be resumed."}
 	if !ordered(b) {

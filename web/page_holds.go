@@ -68,7 +68,7 @@ func (s *Server) holdsPage(c echo.Context) error {
 	if len(here) > 0 {
 		title = component.Plural(len(here), "hold is", "holds are") + " in force"
 	}
-	if props.Page, err = s.page(c, s.environmentTitle(c, title), layout.SectionHolds); err != nil {
+	if props.Page, err = s.page(c, s.environmentTitle(c, title), layout.SectionBatches); err != nil {
 		return err
 	}
 	return s.render(c, http.StatusOK, holds.View(props))

@@ -33,7 +33,7 @@ type part struct {
 }
 
 // parts are the parts of the bar in the order people read them; what is zero
-// and rarely isn't is left out.
+// is left out, but for what one asks first.
 func (p Progress) parts() []part {
 	all := []part{
 		{"part-done", "done", p.Done()},
@@ -46,7 +46,7 @@ func (p Progress) parts() []part {
 	}
 	var shown []part
 	for i, one := range all {
-		if one.n > 0 || i < 2 || one.word == "left" {
+		if one.n > 0 || i < 2 || one.word == "left" && p.Ended() == 0 {
 			shown = append(shown, one)
 		}
 	}

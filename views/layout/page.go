@@ -19,7 +19,6 @@ const (
 	SectionGroups   Section = "groups"
 	SectionJobs     Section = "jobs"
 	SectionBatches  Section = "batches"
-	SectionHolds    Section = "holds"
 	SectionTypes    Section = "types"
 	SectionSources  Section = "sources"
 	SectionTargets  Section = "targets"

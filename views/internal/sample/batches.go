@@ -59,9 +59,10 @@ func onBatch(title, theme, environment string) layout.Page {
 func StoppedRun(theme string) batches.RunProps {
 	p := Ran(theme)
 	p.Page.Title, p.State, p.Waits = "Replays of send_welcome_email stopped by themselves: 6 of 20 failed, production", "paused", nil
-	p.Stopped = &batches.Stopped{Why: "6 of 20 failed (limit 20 %)", Canary: 10, Groups: p.Failures[:1]}
 	p.Progress = batches.Progress{Succeeded: 14, Failed: 6, Left: 3980}
-	p.Figures = p.Figures[3:]
+	p.Figures = []batches.Figure{p.Figures[1], {Label: "Canary of 10", Value: "stopped it", Note: "4 succeeded, 6 failed"}, {Label: "Failed of those judged", Value: "30 %", Note: "6 of 20; it stops by itself above 20 %"}}
+	p.Failures, p.Skips = []batches.Failure{{Message: p.Failures[0].Message, Count: 6, Same: true, Href: p.Failures[0].Href}}, nil
+	p.Stopped = &batches.Stopped{Why: "6 of 20 failed (limit 20 %)", Canary: 10, Groups: p.Failures}
 	p.Can = batches.Can{Resume: true, Rate: true, Cancel: true, Hold: p.Can.Hold}
 	return p
 }
@@ -97,14 +98,14 @@ func batchPages(theme string) []Page {
 		{"batch-run", "batch under way", batches.Run(Ran(theme))},
 		{"batch-stopped", "batch that stopped", batches.Run(StoppedRun(theme))},
 		{"batch-report", "report of a batch", batches.Report(Reported(theme))},
-		{"batch-cancel", "cancelling a batch", batches.Command(batches.CommandProps{Page: page("Cancel batch 41, 4,000 send_welcome_email in production?", "production"), Row: running, Progress: Ran("").Progress, Action: route.BatchCancel("41"), Consequence: "This stops 2,680; 60 are out and go on to their outcome. What is stopped never leaves by this batch, and its jobs are open again. A cancelled batch can't be resumed.", ReasonMust: true, Danger: true, Button: "Cancel 2,680 replays", Back: "Keep it, change nothing"})},
-		{"batch-rate", "slowing a batch", batches.Command(batches.CommandProps{Page: page("Slow batch 41, 4,000 send_welcome_email in production, down?", "production"), Row: running, Progress: Ran("").Progress, Action: route.BatchRate("41"), Consequence: "From the next second on it leaves at this rate.", NoReason: true, Rate: &batches.RateField{Now: 120, Value: "200", Error: "Choose a rate of at least 1 and below the 120 a minute of now.", Hint: "Below the 120 a minute of now."}, Problem: "Nothing was done. Choose a rate of at least 1 and below the 120 a minute of now.", Button: "Slow it down", Back: "Keep the rate"})},
+		{"batch-cancel", "cancelling a batch", batches.Command(batches.CommandProps{Page: page("Cancel batch 41, 4,000 send_welcome_email in production?", "production"), Row: running, Here: "Cancel", Progress: Ran("").Progress, Action: route.BatchCancel("41"), Consequence: "This stops 2,680; 60 are out and go on to their outcome. What is stopped never leaves by this batch, and its jobs are open again. A cancelled batch can't be resumed.", ReasonMust: true, Danger: true, Button: "Cancel 2,680 replays", Back: "Keep it, change nothing"})},
+		{"batch-rate", "slowing a batch", batches.Command(batches.CommandProps{Page: page("Slow down batch 41, 4,000 send_welcome_email in production?", "production"), Row: running, Here: "Slow down", Progress: Ran("").Progress, Action: route.BatchRate("41"), Consequence: "From the next second on it leaves at this rate.", NoReason: true, Rate: &batches.RateField{Now: 120, Value: "200", Error: "Choose a rate of at least 1 and below the 120 a minute of now.", Hint: "Below the 120 a minute of now."}, Problem: "Nothing was done. Choose a rate of at least 1 and below the 120 a minute of now.", Button: "Slow it down", Back: "Keep the rate"})},
 	}
 }
 
 func holdPages(theme string) []Page {
 	held := func(title string) layout.Page {
-		p := themed(frame(title, layout.SectionHolds, "production", route.Holds), theme)
+		p := themed(frame(title, layout.SectionBatches, "production", route.Holds), theme)
 		p.Holds = []layout.Hold{{Environment: "production", What: "All replays of charge_card in production", By: "oncall@demo.test", Since: ago(22 * time.Minute), Reason: "Double charges reported by two customers."},
 			{Environment: "production", What: "All replays to River app-production, queue mail in production", By: "operator@demo.test", Since: ago(26 * time.Hour)}}
 		return p
@@ -113,7 +114,7 @@ func holdPages(theme string) []Page {
 		{ID: "6", What: "All replays to River app-production, queue mail in production", Environment: "production", By: "operator@demo.test", Since: ago(26 * time.Hour), CanLift: true}}
 	return []Page{
 		{"holds", "holds", holds.View(holds.Props{Page: held("2 holds are in force, production"), Rows: rows, Offers: []holds.Offer{{Environment: "production", All: true, Types: []string{"send_welcome_email", "send_invoice"}, Destinations: []component.Choice{{Value: "river:app-production/billing", Word: "River app-production, queue billing"}}}}})},
-		{"holds-none", "no holds", holds.View(holds.Props{Page: themed(frame("No replay is held", layout.SectionHolds, "", route.Holds), theme)})},
+		{"holds-none", "no holds", holds.View(holds.Props{Page: themed(frame("No replay is held", layout.SectionBatches, "", route.Holds), theme)})},
 		{"hold-lift", "lifting a hold", holds.Act(holds.ActProps{Page: held("Lift the hold of all replays of charge_card in production?"), Row: rows[0], Lift: true})},
 	}
 }
