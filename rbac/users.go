@@ -190,10 +190,14 @@ func (s *Service) mayAdminister(p *Principal) error {
 // RequireStepUp returns StepUpMissing when the passphrase was not given
 // recently enough for what the principal asks.
 func (s *Service) RequireStepUp(p *Principal) error {
-	if !p.SteppedUp(s.now()) {
+	switch {
+	case p.SteppedUp(s.now()):
+		return nil
+	case p.TokenID != 0:
+		return problem.New(problem.StepUpMissing, "This takes a token that its owner minted on their account page, after giving the passphrase at most %d minutes ago. Nothing was done.", int(StepUpTokenFor.Minutes()))
+	default:
 		return problem.New(problem.StepUpMissing, "Confirm your passphrase first: the last time was more than %d minutes ago.", int(StepUpFor.Minutes()))
 	}
-	return nil
 }
 
 func cleanEmail(s string) (string, error) {

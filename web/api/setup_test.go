@@ -41,6 +41,11 @@ types:
     targets:
       production: {http: {url: "http://127.0.0.1:1/x"}, outcome_within: 15m}
       staging: {http: {url: "http://127.0.0.1:1/x"}, outcome_within: 15m}
+  charge:
+    side_effects: [{kind: money, text: charges a card}]
+    idempotency: {by: key, scope: charge}
+    targets:
+      production: {http: {url: "http://127.0.0.1:1/x"}, outcome_within: 15m}
   cron.tick:
     side_effects: [{kind: none, text: nothing}]
     idempotency: {by: key, scope: tick}
