@@ -112,6 +112,12 @@ func TestPausedItemsCostNothing(t *testing.T) {
 	one := l.pool.Config().Copy()
 	one.MaxConns = 1
 	pool := connect(t, one)
+	l.pool.Reset() // what others read is told when they go
+	until(t, "only one is left", func() bool {
+		var n int
+		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'`).Scan(&n)
+		return err == nil && n == 1
+	})
 	read := func() (n int64) {
 		for _, sql := range []string{`SELECT pg_stat_force_next_flush()`} {
 			if _, err := pool.Exec(t.Context(), sql); err != nil {

@@ -17,6 +17,8 @@ const (
 	startChunk = 500
 	// startPause is how long a start waits for jobs that workers hold.
 	startPause = 200 * time.Millisecond
+	// learnFrom is how large a batch is that the planner has to know of.
+	learnFrom = 5000
 )
 
 // starting is a confirmed batch while its jobs are taken.
@@ -55,6 +57,9 @@ func (s *Service) doStart(ctx context.Context, batch int64) (done bool, err erro
 	}
 	if waits {
 		wait(ctx, startPause)
+	}
+	if done && err == nil {
+		s.learn(ctx, batch)
 	}
 	return done && err == nil, err
 }
@@ -139,6 +144,27 @@ func (s *Service) afterChunk(ctx context.Context, tx pgx.Tx, st *starting, n int
 		return false, false, fmt.Errorf("replay: activate: %w", err)
 	}
 	return true, false, endBatch(ctx, tx, st.ID)
+}
+
+// learn tells the planner of a large batch before the release asks for its
+// items; without, it may read all of them each time. A failure costs only time.
+func (s *Service) learn(ctx context.Context, batch int64) {
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		var large bool
+		err := tx.QueryRow(ctx, `
+			SELECT eligible >= $2 AND state IN ('scheduled', 'running', 'paused') FROM redrive.batches WHERE id = $1`, batch, learnFrom).Scan(&large)
+		if err != nil || !large {
+			return err
+		}
+		_, err = tx.Exec(ctx, `SET LOCAL lock_timeout = '1s'`)
+		if err == nil {
+			_, err = tx.Exec(ctx, `ANALYZE redrive.replays`)
+		}
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log().InfoContext(ctx, "statistics of a large batch not taken", "batch", batch, "error", err)
+	}
 }
 
 func wait(ctx context.Context, pause time.Duration) {
