@@ -41,8 +41,9 @@ type Details struct {
 	Attempts []DetailAttempt // of all generations, as they were sent
 	Deaths   []DetailDeath
 	Replays  []DetailReplay // oldest first
+	late     []DetailLate   // of all replays
 	now      time.Time
-	Timeline []DetailEvent // attempts, deaths, replays and edits, oldest first
+	Timeline []DetailEvent // attempts, deaths, replays with later outcomes and edits, oldest first
 	Ledger   *DetailLedger // nil: no key, or no entry
 	Related  []DetailRelatedSet
 	Notes    []DetailNote
@@ -158,7 +159,7 @@ type DetailAttempt struct {
 	DurationMS    *int64
 	SideEffect    string
 	StatusCode    int
-	ReplayID      *int64
+	ReplayID      *int64 // the replay that made it; nil: none of ours
 }
 
 // DetailDeath is one time the job was given up.
@@ -170,12 +171,14 @@ type DetailDeath struct {
 	ErrorClass  string
 	Fingerprint string
 	CapturedAt  time.Time
+	Replay      *DetailReplay `db:"-"` // which failed with it; nil: none of ours
 }
 
 // DetailReplay is one replay of the job.
 type DetailReplay struct {
 	ID             int64
 	BatchID        int64
+	Single         bool // its batch is of it alone
 	Generation     int
 	PayloadVersion int
 	State          string // pending, ready, released, ended
@@ -190,6 +193,19 @@ type DetailReplay struct {
 	ReleasedAt     *time.Time
 	DeadlineAt     *time.Time
 	OutcomeAt      *time.Time
+	NextGeneration int          // of the job, which its failure made; 0: none told
+	Late           []DetailLate `db:"-"` // oldest first
+}
+
+// DetailLate is a final outcome that came after the first one, and changed
+// nothing.
+type DetailLate struct {
+	ReplayID int64
+	At       time.Time
+	Outcome  string
+	Code     string
+	Detail   string // redacted
+	EffectID string
 }
 
 // DetailEvent is a point of the timeline; exactly one of its pointers is set.
@@ -198,6 +214,7 @@ type DetailEvent struct {
 	Attempt *DetailAttempt
 	Death   *DetailDeath
 	Replay  *DetailReplay
+	Late    *DetailLate
 	Edit    *DetailVersion
 }
 

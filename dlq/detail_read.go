@@ -41,6 +41,7 @@ func Detail(ctx context.Context, pool *pgxpool.Pool, p *rbac.Principal, id int64
 	if err != nil {
 		return nil, err
 	}
+	d.link()
 	d.timeline()
 	t := detailType(q.Types, d.Job.JobType)
 	d.Sentence = d.sentence()
@@ -197,13 +198,20 @@ func (d *Details) queueHistory(batch *pgx.Batch) {
 		ORDER BY generation, id
 		LIMIT 500`, d.Job.ID)
 	queueRows(batch, &d.Replays, `
-		SELECT r.id, r.batch_id, r.generation, r.payload_version, r.state, coalesce(r.outcome, '') AS outcome, r.outcome_code,
+		SELECT r.id, r.batch_id, b.kind = 'single' AS single, r.generation, r.payload_version, r.state, coalesce(r.outcome, '') AS outcome, r.outcome_code,
 		       r.outcome_detail, r.effect_id, coalesce(nullif(b.confirmed_by, ''), b.created_by) AS by, b.reason,
-		       coalesce(b.confirmed_at, b.created_at) AS ordered_at, r.due_at, r.released_at, r.deadline_at, r.outcome_at
+		       coalesce(b.confirmed_at, b.created_at) AS ordered_at, r.due_at, r.released_at, r.deadline_at, r.outcome_at,
+		       r.next_generation
 		FROM redrive.replays r
 		JOIN redrive.batches b ON b.id = r.batch_id
 		WHERE r.dead_job_id = $1 AND r.state <> 'planned'
 		ORDER BY r.id`, d.Job.ID)
+	queueRows(batch, &d.late, `
+		SELECT l.replay_id, l.at, l.outcome, l.code, l.detail, l.effect_id
+		FROM redrive.replays r
+		JOIN redrive.late_outcomes l ON l.replay_id = r.id
+		WHERE r.dead_job_id = $1
+		ORDER BY l.id`, d.Job.ID)
 	queueRows(batch, &d.Notes, `
 		SELECT id, author, body, created_at
 		FROM redrive.notes

@@ -42,12 +42,16 @@ func (d *Details) retold(a *DetailAttempt, told map[string]bool) bool {
 	return false
 }
 
-// answers are the replays and edits between one death and the next, by time.
+// answers are the replays, their later outcomes and the edits between one death
+// and the next, by time.
 func (d *Details) answers(generation int) []DetailEvent {
 	var events []DetailEvent
 	for i := range d.Replays {
 		if r := &d.Replays[i]; r.Generation == generation {
 			events = append(events, DetailEvent{At: &r.OrderedAt, Replay: r})
+			for k := range r.Late {
+				events = append(events, DetailEvent{At: &r.Late[k].At, Late: &r.Late[k]})
+			}
 		}
 	}
 	for i := range d.Versions {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redrive-dlq/redrive/dlq"
 	"github.com/redrive-dlq/redrive/dlq/filter"
@@ -107,66 +106,4 @@ func jobRelated(j dlq.DetailJob, set dlq.DetailRelatedSet) job.Related {
 		r.Jobs = append(r.Jobs, job.RelatedJob{ID: strconv.FormatInt(other.ID, 10), JobID: other.JobID, Type: other.JobType, Status: other.Status, DiedAt: other.DiedAt})
 	}
 	return r
-}
-
-// jobTimeline are the attempts, deaths, replays and edits, in the domain's order.
-func jobTimeline(events []dlq.DetailEvent) []job.Event {
-	var out []job.Event
-	for _, e := range events {
-		switch {
-		case e.Attempt != nil:
-			out = append(out, attemptEvent(e.Attempt))
-		case e.Death != nil:
-			title := "Given up: moved to the dead-letter queue"
-			if e.Death.Generation > 1 {
-				title = "Given up again, death " + strconv.Itoa(e.Death.Generation)
-			}
-			out = append(out, job.Event{Kind: "death", Title: title, At: job.Moment{At: e.Death.DiedAt}})
-		case e.Replay != nil:
-			out = append(out, replayEvent(e.Replay))
-		case e.Edit != nil:
-			out = append(out, job.Event{Kind: "edit", Title: "Version " + strconv.Itoa(e.Edit.Version) + " by " + e.Edit.CreatedBy,
-				At: job.Moment{At: e.Edit.CreatedAt}, Reason: reasonText(e.Edit.Reason)})
-		}
-	}
-	return out
-}
-
-func attemptEvent(a *dlq.DetailAttempt) job.Event {
-	e := job.Event{Kind: "attempt", Title: "Attempt " + strconv.Itoa(a.Seq), At: job.Moment{At: when(a.At), Raw: a.AtRaw, Note: a.AtNote},
-		State: "failed", Worker: a.Worker, WorkerVersion: a.WorkerVersion, ErrorClass: a.ErrorClass, Message: a.Message}
-	if lower := strings.ToLower(a.ErrorClass); strings.Contains(lower, "timeout") || strings.Contains(lower, "deadline") {
-		e.State = "timeout"
-	}
-	if a.DurationMS != nil {
-		e.Duration = time.Duration(*a.DurationMS) * time.Millisecond
-	}
-	if a.StatusCode != 0 {
-		e.Code = strconv.Itoa(a.StatusCode)
-	}
-	if !strings.EqualFold(a.SideEffect, "none") {
-		e.SideEffect = a.SideEffect
-	}
-	return e
-}
-
-func replayEvent(r *dlq.DetailReplay) job.Event {
-	e := job.Event{Kind: "replay", Title: "Replay by " + r.By, At: job.Moment{At: r.OrderedAt}, State: r.State,
-		Message: reasonText(r.OutcomeDetail), Reason: reasonText(r.Reason), Href: route.Batch(strconv.FormatInt(r.BatchID, 10))}
-	if r.Outcome != "" {
-		e.State = r.Outcome
-	}
-	if r.PayloadVersion > 1 {
-		e.Title += ", payload version " + strconv.Itoa(r.PayloadVersion)
-	}
-	if r.Outcome == "" && r.ReleasedAt == nil && r.DueAt != nil && r.DueAt.Sub(r.OrderedAt) > time.Minute {
-		e.Title += ", due " + r.DueAt.UTC().Format("2006-01-02 15:04") + " UTC"
-	}
-	if r.ReleasedAt != nil && r.OutcomeAt != nil {
-		e.Duration = r.OutcomeAt.Sub(*r.ReleasedAt)
-	}
-	if r.EffectID != "" {
-		e.SideEffect = reasonText(r.EffectID)
-	}
-	return e
 }
