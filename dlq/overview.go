@@ -17,6 +17,7 @@ const (
 	overviewTypes  = 20
 	overviewLast   = 10
 	overviewWay    = 8
+	overviewRuns   = 50     // batches that waiting replays are looked for in, first due first
 	overviewCap    = 10_000 // where counting rows stops
 	overviewSilent = 5 * time.Minute
 )
@@ -38,7 +39,7 @@ type Overview struct {
 	Oldest        *OverviewOldest // nil: nothing is open
 	InFlight      int64           // replays that left and have not ended
 	Succeeded     int64           // of Ended, already done included
-	Ended         int64           // replays that ended in the last 24 hours, skipped and cancelled left out
+	Ended         int64           // replays that ended in the last 24 hours, skipped and cancelled left out; up to 10,000 a destination
 	ChartStart    time.Time       // the first hour of Deaths
 	// Deaths holds, for each category, one count an hour from ChartStart on;
 	// the last one is the hour that has begun.
@@ -48,7 +49,7 @@ type Overview struct {
 	// UnderWay are replays that have not ended: those that left, latest first,
 	// then those that wait, first due first; at most 8.
 	UnderWay  []OverviewReplay
-	Waiting   int64 // replays ordered that have not left; counted up to 10,000
+	Waiting   int64 // replays ordered that have not left
 	Unhealthy []OverviewSource
 	Empty     bool // no dead job was ever captured
 }
@@ -99,7 +100,7 @@ func ReadOverview(ctx context.Context, db OverviewDB, p *rbac.Principal, q Overv
 	if err != nil {
 		return nil, err
 	}
-	r.args = pgx.NamedArgs{"now": q.Now, "cap": overviewCap, "types": overviewTypes, "last": overviewLast, "way": overviewWay}
+	r.args = pgx.NamedArgs{"now": q.Now, "cap": overviewCap, "types": overviewTypes, "last": overviewLast, "way": overviewWay, "batches": overviewRuns}
 	maps.Copy(r.args, args)
 	r.where = where
 	if q.Environment != "" {

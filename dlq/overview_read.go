@@ -97,64 +97,6 @@ func (r *overviewReader) queueDeaths() {
 	})
 }
 
-func (r *overviewReader) queueReplays() {
-	r.one(`SELECT count(*) FROM redrive.replays d WHERE d.state = 'released' AND `+r.where, &r.o.InFlight)
-	r.one(`
-		SELECT count(*) FILTER (WHERE c.outcome IN ('succeeded', 'already_done')), count(*)
-		FROM (SELECT d.outcome
-		      FROM redrive.replays d
-		      WHERE d.outcome_at > @now::timestamptz - interval '24 hours'
-		        AND d.outcome IN ('succeeded', 'already_done', 'failed', 'unconfirmed') AND `+r.where+`
-		      LIMIT @cap) c`, &r.o.Succeeded, &r.o.Ended)
-	queueRows(r.batch, &r.o.Replays, `
-		SELECT r.id, r.dead_job_id, r.environment, r.job_type, r.job_id, r.state,
-		       coalesce(nullif(b.confirmed_by, ''), b.created_by) AS by, r.at
-		FROM (SELECT d.id, d.batch_id, d.dead_job_id, d.environment, d.job_type, d.job_id, d.outcome AS state, d.outcome_at AS at
-		      FROM redrive.replays d
-		      WHERE d.outcome_at IS NOT NULL AND `+r.where+`
-		      ORDER BY d.outcome_at DESC, d.id DESC
-		      LIMIT @last) r
-		JOIN redrive.batches b ON b.id = r.batch_id
-		ORDER BY r.at DESC, r.id DESC
-		LIMIT @last`, r.args)
-}
-
-// queueUnderWay finds what left and what waits. Those that wait are read along
-// the index of each type's queue, a few of each, however many there are.
-func (r *overviewReader) queueUnderWay() {
-	r.one(`
-		SELECT (SELECT count(*)
-		        FROM (SELECT FROM redrive.replays d WHERE d.state = 'pending' AND `+r.where+` LIMIT @cap) c)
-		     + (SELECT count(*)
-		        FROM (SELECT FROM redrive.replays d WHERE d.state = 'ready' AND `+r.where+` LIMIT @cap) c)`, &r.o.Waiting)
-	const columns = `d.id, d.batch_id, d.dead_job_id, d.environment, d.job_type, d.job_id, d.state`
-	waiting := func(state string) string {
-		return `
-		      (SELECT w.*
-		       FROM redrive.release_buckets q
-		       CROSS JOIN LATERAL (
-		             SELECT ` + columns + `, d.due_at AS at
-		             FROM redrive.replays d
-		             WHERE d.state = '` + state + `' AND d.environment = q.environment AND d.job_type = q.job_type
-		               AND d.due_at IS NOT NULL AND ` + r.where + `
-		             ORDER BY d.due_at, d.id
-		             LIMIT @way) w)`
-	}
-	queueRows(r.batch, &r.o.UnderWay, `
-		SELECT r.id, r.dead_job_id, r.environment, r.job_type, r.job_id, r.state,
-		       coalesce(nullif(b.confirmed_by, ''), b.created_by) AS by, r.at
-		FROM ((SELECT `+columns+`, d.released_at AS at
-		       FROM redrive.replays d
-		       WHERE d.state = 'released' AND d.released_at IS NOT NULL AND `+r.where+`
-		       ORDER BY d.released_at DESC, d.id DESC
-		       LIMIT @way)
-		      UNION ALL`+waiting("ready")+`
-		      UNION ALL`+waiting("pending")+`) r
-		JOIN redrive.batches b ON b.id = r.batch_id
-		ORDER BY r.state <> 'released', CASE WHEN r.state = 'released' THEN r.at END DESC, r.at, r.id
-		LIMIT @way`, r.args)
-}
-
 // queueSources finds sources that failed last, and polled ones that are silent.
 func (r *overviewReader) queueSources() {
 	args := pgx.NamedArgs{"environment": r.q.Environment, "silent": r.q.Now.Add(-overviewSilent)}

@@ -56,6 +56,7 @@ func TestOverview(t *testing.T) {
 	waits := addReplay(t, b, staging, "pending", nil, nil, nil)
 	b.exec(t, `UPDATE redrive.replays SET due_at = $2 WHERE id = $1`, waits, testNow.Add(time.Hour))
 	b.exec(t, `INSERT INTO redrive.release_buckets (environment, job_type) SELECT DISTINCT environment, job_type FROM redrive.replays`)
+	b.exec(t, `INSERT INTO redrive.destinations (environment, name) SELECT DISTINCT environment, destination FROM redrive.replays`)
 	b.exec(t, `
 		INSERT INTO redrive.sources (environment, name, kind, last_seen_at, last_error)
 		VALUES ('production', 'fine', 'river', $1, ''), ('production', 'silent', 'river', $2, ''), ('staging', 'broken', 'river', $1, 'refused'),

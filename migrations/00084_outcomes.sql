@@ -11,6 +11,9 @@ CREATE INDEX replays_outcome ON redrive.replays (batch_id, outcome, id) WHERE ou
 DROP INDEX redrive.replays_unended;
 CREATE INDEX replays_standing ON redrive.replays (batch_id, state, id) WHERE state IN ('pending', 'ready', 'released');
 
+-- What ended last of a type.
+DROP INDEX redrive.replays_recent;
+CREATE INDEX replays_recent ON redrive.replays (environment, job_type, outcome_at DESC, id DESC) WHERE outcome_at IS NOT NULL;
 -- The last batches of a type.
 CREATE INDEX batches_of_type ON redrive.batches (environment, job_type, id DESC) WHERE kind = 'batch';
 
