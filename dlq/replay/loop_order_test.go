@@ -191,7 +191,7 @@ func TestFirstLeavesWithinASecond(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- l.svc.RunRelease(ctx) }()
-	until(t, "they leave", func() bool { return len(l.out.list()) == 5 })
+	until(t, "they leave", func() bool { return l.count(t, `SELECT count(*) FROM redrive.replays WHERE state = 'released'`) == 5 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)

@@ -98,6 +98,9 @@ func TestMixedWorkload(t *testing.T) {
 		b.svc.Now = func() time.Time { return time.Now().Add(d) }
 		for range 6 {
 			b.release(t)
+			if _, err := b.svc.Unblock(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
 		b.svc.Now = func() time.Time { return time.Now().Add(d + 30*time.Minute) }
 		if _, err := b.svc.Expire(ctx); err != nil {

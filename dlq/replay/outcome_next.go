@@ -71,14 +71,14 @@ func wake(ctx context.Context, tx pgx.Tx, it Item) error {
 				WHERE b.batch_id IS NOT NULL)
 			UPDATE redrive.replays
 			SET behind = false
-			WHERE behind AND id IN (
+			WHERE behind AND id = ANY (ARRAY( -- by their ids, however many rows there are
 				SELECT (SELECT r.id
 				        FROM redrive.replays r
 				        WHERE r.environment = $1 AND r.entity = $2 AND r.entity <> '' AND r.state = 'pending' AND r.batch_id = b.batch_id
 				        ORDER BY r.order_at, r.id
 				        LIMIT 1)
 				FROM b
-				WHERE b.batch_id IS NOT NULL)`, it.Environment, it.Entity)
+				WHERE b.batch_id IS NOT NULL))`, it.Environment, it.Entity)
 		if err != nil {
 			return fmt.Errorf("replay: wake the next of the entity: %w", err)
 		}
