@@ -73,6 +73,9 @@ func batchItem(r board.Replay) batches.Item {
 	if item.Why == "" {
 		item.Why = redact.Readable(r.VerdictDetail)
 	}
+	if r.Behind && r.State == "pending" {
+		item.Why = "waits until an earlier replay of its entity, key or job has ended"
+	}
 	if r.NextGeneration > 0 {
 		item.Next = "open again, generation " + strconv.Itoa(r.NextGeneration)
 	}

@@ -74,6 +74,15 @@ func TestRunPageSaysWhatItWaitsFor(t *testing.T) {
 	if got := live(); !strings.Contains(got, "A few replays try it now; one that succeeds lets the others follow.") {
 		t.Errorf("half open: %s", got)
 	}
+	b.items(t, id, "released", 100)
+	b.ran(t, "running", map[string]int{"pending": 1})
+	if got := live(); !strings.Contains(got, "http://127.0.0.1:9010/jobs has 100 out, and takes no more at once.") || !strings.Contains(got, "It shares the rate of its type (600 a minute) with 1 other batch or replay under way") {
+		t.Errorf("at its limits: %s", got)
+	}
+	exec(t, b, `UPDATE redrive.replays SET behind = true WHERE job_id = 'wel_pending_1'`)
+	if got := live(); !strings.Contains(got, "waits until an earlier replay of its entity, key or job has ended") {
+		t.Error("a replay doesn't say what it waits behind")
+	}
 	exec(t, b, `UPDATE redrive.batches SET state = 'paused', pause_kind = 'catalogue', pause_why = 'send_welcome_email has no target in production', paused_at = $1`, b.now())
 	if got := live(); !strings.Contains(got, "Paused by the catalogue.") || !strings.Contains(got, "has no target in production") {
 		t.Errorf("paused by the catalogue: %s", got)

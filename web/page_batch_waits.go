@@ -38,6 +38,42 @@ func (s *Server) batchWaits(c echo.Context, b board.Batch) ([]batches.Wait, erro
 		list = append(list, batches.Wait{Tone: "info", Icon: "clock", Bold: "Starts at " + timeOfDay(due, s.people.Now()) + ",",
 			Text: "in " + component.Duration(due.Sub(s.people.Now()).Round(time.Second)) + ". Until then nothing leaves, and it can be cancelled without a trace outside."})
 	}
+	limits, err := s.limitWaits(c, b)
+	return append(list, limits...), err
+}
+
+// limitWaits are the limits that a running batch meets besides its own rate.
+func (s *Server) limitWaits(c echo.Context, b board.Batch) ([]batches.Wait, error) {
+	t, ok := s.config.Types().Type(b.JobType)
+	if !ok || b.State != "running" || b.Kind == "single" || left(b) == 0 {
+		return nil, nil
+	}
+	var list []batches.Wait
+	if target, ok := t.Target(b.Environment); ok {
+		most := target.InFlight()
+		n, err := board.OutAt(c.Request().Context(), s.config.Pool, b.Environment, b.Destination, most)
+		if err != nil {
+			return nil, err
+		}
+		if n >= most {
+			list = append(list, batches.Wait{Tone: "info", Icon: "hourglass", Bold: s.destinationName(b) + " has " + component.Count(most) + " out,",
+				Text: "and takes no more at once. The next leaves when one of them ends."})
+		}
+	}
+	way, err := board.WaysUnder(c.Request().Context(), s.config.Pool, s.principal(c))
+	if err != nil {
+		return nil, err
+	}
+	others := -1 // this one is among them
+	for _, w := range way {
+		if w.Environment == b.Environment && w.JobType == b.JobType {
+			others += w.N
+		}
+	}
+	if others > 0 {
+		list = append(list, batches.Wait{Tone: "info", Icon: "gauge", Bold: "It shares the rate of its type", Text: "(" + component.Count(t.Limit().PerMinute) +
+			" a minute) with " + component.Plural(others, "other batch or replay", "other batches or replays") + " under way, turn by turn."})
+	}
 	return list, nil
 }
 

@@ -30,6 +30,21 @@ func DestinationOf(ctx context.Context, db dlq.DB, environment, name string) (De
 	return found[0], nil
 }
 
+// OutAt counts the replays that are out at a destination, up to most.
+func OutAt(ctx context.Context, db dlq.DB, environment, name string, most int) (int, error) {
+	type total struct{ N int }
+	found, err := collect[total](ctx, db, "replays out", `
+		SELECT count(*) AS n
+		FROM (SELECT
+		      FROM redrive.replays
+		      WHERE environment = @environment AND destination = @name AND state = 'released'
+		      LIMIT @most) r`, pgx.NamedArgs{"environment": environment, "name": name, "most": most})
+	if err != nil {
+		return 0, err
+	}
+	return found[0].N, nil
+}
+
 // Failing is a destination that its breaker keeps replays from.
 type Failing struct {
 	Environment string

@@ -24,7 +24,8 @@ type Replay struct {
 	PayloadVersion int
 	Tenant         string
 	Entity         string
-	Wave           int // 0: of the canary
+	Wave           int  // 0: of the canary
+	Behind         bool // another of its entity, key or job goes first
 	Verdict        string
 	VerdictDetail  string
 	State          string
@@ -60,7 +61,7 @@ func (r Replay) SameFailure() bool {
 // replayColumns are those of Replay. The death of a failed replay comes through
 // its source, before or after the outcome: what isn't linked to it yet is the
 // next generation of the same job.
-const replayColumns = `r.id, r.dead_job_id, r.job_id, r.generation, r.payload_version, r.tenant, r.entity, r.wave, r.verdict, r.verdict_detail,
+const replayColumns = `r.id, r.dead_job_id, r.job_id, r.generation, r.payload_version, r.tenant, r.entity, r.wave, r.behind, r.verdict, r.verdict_detail,
 	       r.state, coalesce(r.outcome, '') AS outcome, r.outcome_code, r.outcome_detail, r.effect_id, r.fingerprint,
 	       CASE WHEN r.outcome = 'failed' AND r.next_generation = 0
 	            THEN coalesce((SELECT x.fingerprint FROM redrive.deaths x WHERE x.dead_job_id = r.dead_job_id AND x.generation = r.generation + 1 LIMIT 1), '')
