@@ -20,11 +20,11 @@ const (
 )
 
 // FoldCounters moves the deltas that have been committed into their bases:
-// counters, type_counters, death_counters, batch_counters and groups. It returns how many it folded; 0 at
-// once when another process is at it. Readers see the same sums before and
-// after (views counts and deaths_per_hour); groups are brought up to date by
-// it. Rows are upserted in key order under an advisory lock, so that folding
-// never waits for a capture.
+// counters, type_counters, death_counters, batch_counters and groups. It
+// returns how many it folded; 0 at once when another process is at it. Readers
+// see the same sums before and after (views counts, deaths_per_hour and
+// batch_tallies); groups are brought up to date by it. Rows are upserted in key
+// order under an advisory lock, so that folding never waits for a capture.
 func FoldCounters(ctx context.Context, pool *pgxpool.Pool) (int, error) {
 	total := 0
 	for {
@@ -112,8 +112,10 @@ func foldCounts(ctx context.Context, tx pgx.Tx) (taken int, err error) {
 	return taken, err
 }
 
-// foldBatches folds how many replays of each batch stand where.
+// foldBatches folds how many replays of each batch stand where. Where none
+// stands any more there is nothing to keep.
 func foldBatches(ctx context.Context, tx pgx.Tx) (taken int, err error) {
+	var zeros []int64
 	err = tx.QueryRow(ctx, `
 		WITH taken AS (
 			DELETE FROM redrive.batch_deltas
@@ -126,8 +128,13 @@ func foldBatches(ctx context.Context, tx pgx.Tx) (taken int, err error) {
 			GROUP BY batch_id, tally
 			HAVING sum(n) <> 0
 			ORDER BY batch_id, tally
-			ON CONFLICT (batch_id, tally) DO UPDATE SET n = c.n + excluded.n)
-		SELECT count(*) FROM taken`, foldChunk).Scan(&taken)
+			ON CONFLICT (batch_id, tally) DO UPDATE SET n = c.n + excluded.n
+			RETURNING c.batch_id, c.n)
+		SELECT (SELECT count(*) FROM taken), (SELECT array_agg(DISTINCT batch_id) FROM folded WHERE n = 0)`, foldChunk).Scan(&taken, &zeros)
+	if err != nil || len(zeros) == 0 {
+		return taken, err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM redrive.batch_counters WHERE batch_id = ANY($1) AND n = 0`, zeros)
 	return taken, err
 }
 
