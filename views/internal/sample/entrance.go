@@ -61,6 +61,15 @@ func Overview(theme string) overview.Props {
 			{Name: "legacy-billing", State: "unknown", Text: "no document arrived for 3 d", Href: route.Sources},
 		},
 	}
+	p.Batches = []overview.BatchRow{
+		{ID: "41", Type: "send_welcome_email", Environment: "production", State: "paused", Ended: 20, Total: 4000, Note: "stopped by itself: 6 of 20 failed (limit 20 %)"},
+		{ID: "44", Type: "charge_card", Environment: "production", State: "waiting", Total: 32, Asks: true},
+		{ID: "43", Type: "send_invoice", Environment: "production", State: "running", Ended: 310, Total: 480},
+		{ID: "45", Type: "sync_contact", Environment: "production", State: "scheduled", Total: 1200, Note: "starts at 03:05 UTC"},
+	}
+	p.Holds = []overview.HoldRow{{What: "All replays of deliver_webhook in production", By: "operator@demo.test", Since: ago(22 * time.Minute), Reason: "Their endpoint answers twice."}}
+	p.MayHold = []string{"production"}
+	p.Page.Holds = []layout.Hold{{Environment: "production", What: p.Holds[0].What, By: p.Holds[0].By, Since: p.Holds[0].Since, Reason: p.Holds[0].Reason}}
 	states := []string{"succeeded", "released", "failed", "already_done", "unconfirmed", "succeeded"}
 	for i, name := range types {
 		daily := make([]int, 14)
