@@ -30,6 +30,7 @@ type pastJob struct {
 	lasting     *providers.Fault
 	happened    bool // the effect is at the provider all the same
 	ledger      string
+	mistyped    bool // its payload breaks the schema, and that isn't why it died
 }
 
 // past makes the i-th job of the history; the same i and anchor always give

@@ -2,7 +2,9 @@ package demo
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,7 +45,7 @@ func TestHistoryFitsItsCatalogue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mistyped := j.failure.Code == "invalid_recipient" || j.failure.Code == "invalid_size"
+		mistyped := j.failure.Code == "invalid_recipient" || j.failure.Code == "invalid_size" || j.mistyped
 		if (len(faults) > 0) != mistyped {
 			t.Errorf("job %d %s, failed with %s: schema says %v of %s", i, kind, j.failure.Code, faults, payload)
 		}
@@ -81,7 +83,7 @@ func TestHistoryFitsItsCatalogue(t *testing.T) {
 		t.Errorf("%d unknown effects and %d panics are too few", unknown, panics)
 	}
 	for key, n := range keys {
-		if n > 1 && key != "productionsend_receiptreceipt:8821:shared" {
+		if n > 1 && key != "productionsend_receiptreceipt:8821:shared" && !strings.HasPrefix(key, "productionsend_invoiceinvoice:run42:") {
 			t.Errorf("key %s stands %d times", key, n)
 		}
 	}
@@ -100,5 +102,35 @@ func TestArticleJob(t *testing.T) {
 	}
 	if want := "InvalidRecipient: mail answered 400 invalid_recipient: invalid recipient: alex@@example.com"; j.failure.Error() != want {
 		t.Errorf("error is %q", j.failure.Error())
+	}
+}
+
+// TestInvoiceRun: one incident holds what a batch can do, and what blocks it.
+func TestInvoiceRun(t *testing.T) {
+	t.Parallel()
+	tenants, codes, keys, deleted := map[string]bool{}, map[string]int{}, map[string]int{}, 0
+	for i, job := range invoiceRun {
+		j := job(rand.New(rand.NewPCG(2026, uint64(i))), anchor)
+		if j.facts.Event != InvoiceRun || j.environment != "production" || j.args.Kind() != "send_invoice" {
+			t.Fatalf("not of the run: %+v", j)
+		}
+		tenants[j.facts.Tenant] = true
+		keys[j.facts.Key]++
+		what := j.failure.Code
+		if j.ledger == "done" || j.mistyped {
+			what = j.ledger
+		}
+		codes[what]++
+		if j.args.(sendInvoice).CustomerID >= deletedCustomer {
+			deleted++
+		}
+	}
+	if len(tenants) != 6 || len(keys) != len(invoiceRun)-2 || deleted != 3 {
+		t.Errorf("%d tenants, %d keys of %d jobs, %d of deleted customers", len(tenants), len(keys), len(invoiceRun), deleted)
+	}
+	for code, want := range map[string]int{"address_refused": 4, "done": 3, "timeout": 3, "unavailable": 45, "failed": 2} {
+		if codes[code] != want {
+			t.Errorf("%d died of %s, want %d", codes[code], code, want)
+		}
 	}
 }

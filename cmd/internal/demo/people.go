@@ -32,7 +32,7 @@ func hexID(r *rand.Rand) string { return fmt.Sprintf("%012x", r.Uint64()&0xfffff
 // makeTask builds the arguments of a type. n makes keys unique: it is part of
 // every one of them.
 func makeTask(r *rand.Rand, kind, n string) task {
-	customer := int64(1000 + r.IntN(600))
+	customer := int64(firstCustomer + r.IntN(customers))
 	order := fmt.Sprintf("%d", 8000+r.IntN(900))
 	cents := int64(500 + r.IntN(45_000))
 	currency := pick(r, []string{"EUR", "EUR", "USD", "GBP"})

@@ -20,6 +20,9 @@ func (w *World) Migrate(ctx context.Context) error {
 	if err := providers.Migrate(ctx, w.pool); err != nil {
 		return err
 	}
+	if err := w.migrateCustomers(ctx); err != nil {
+		return err
+	}
 	for _, environment := range environments {
 		schema := rivers[environment]
 		if _, err := w.pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{schema}.Sanitize()); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // specials are the jobs of the history that each tell a story of their own;
 // they are always there, whatever the number of jobs.
-var specials = []func(*rand.Rand, time.Time) pastJob{
+var specials = append([]func(*rand.Rand, time.Time) pastJob{
 	articleJob,
 	stagingTwin,
 	sharedKey("receipt:8821:shared", 5*time.Hour),
@@ -19,7 +19,7 @@ var specials = []func(*rand.Rand, time.Time) pastJob{
 	unknownCharge("charge:8835:b2", 31*time.Hour, true),
 	unknownCharge("charge:8836:c3", 50*time.Hour, false),
 	unknownMail,
-}
+}, invoiceRun...)
 
 // articleJob is the welcome e-mail to a mistyped address: three attempts in
 // ten minutes, each refused alike, then given up as not retryable. No message

@@ -161,6 +161,45 @@ func TestFaultsAreUsedUp(t *testing.T) {
 	}
 }
 
+// An outage is of one provider in one environment, and ends when it is told to.
+func TestOutagesBeginAfterSomeRequestsAndEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := `{"invoice":"i1"}`
+	want := func(path string, status int) {
+		t.Helper()
+		if got, answer, _ := b.post(path, "k", body); got != status {
+			t.Errorf("%s: %d %v, want %d", path, got, answer, status)
+		}
+	}
+	if status, _, _ := b.post("/outages", "", `{"environment":"production","provider":"nobody"}`); status != 422 {
+		t.Errorf("a provider that isn't there: %d", status)
+	}
+	if status, _, _ := b.post("/outages", "", `{"environment":"production","provider":"invoices","after":2}`); status != 200 {
+		t.Fatalf("the switch: %d", status)
+	}
+	want("/invoices/documents", 201)
+	want("/invoices/documents", 201)
+	want("/invoices/documents", 503)
+	want("/crm/contacts", 201)
+	if n := len(b.effects("/effects?provider=invoices")); n != 2 {
+		t.Errorf("%d effects, want 2: what is down does nothing", n)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, b.url+"/outages", bytes.NewBufferString(`{"environment":"production","provider":"invoices"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // ending what is over does no harm
+		res, err := http.DefaultClient.Do(req.Clone(t.Context()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		req.Body = io.NopCloser(bytes.NewBufferString(`{"environment":"production","provider":"invoices"}`))
+	}
+	want("/invoices/documents", 201)
+}
+
 func TestStartRefusesOtherAddresses(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "example.com:80", "nonsense"} {

@@ -80,6 +80,8 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /effects", func(w http.ResponseWriter, r *http.Request) { s.list(w, r, kind{}) })
 	mux.HandleFunc("POST /faults", s.plant)
+	mux.HandleFunc("POST /outages", s.beginOutage)
+	mux.HandleFunc("DELETE /outages", s.endOutage)
 	return mux
 }
 
@@ -96,6 +98,15 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, k kind) {
 	}
 	if key == "" {
 		key, _ = body[k.keyField].(string)
+	}
+	down, err := isDown(r.Context(), s.pool, environment, k.provider)
+	if err != nil {
+		s.broken(w, err)
+		return
+	}
+	if down {
+		refuse(w, Refusal{Status: http.StatusServiceUnavailable, Code: "outage", Message: "the service is down; we are working on it"})
+		return
 	}
 	if k.validate != nil {
 		if no := k.validate(body); no != nil {

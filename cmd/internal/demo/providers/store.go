@@ -89,7 +89,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('demo_app', 0))`); err != nil {
 			return fmt.Errorf("demo providers: lock: %w", err)
 		}
-		if _, err := tx.Exec(ctx, ddl); err != nil {
+		if _, err := tx.Exec(ctx, ddl+outageDDL); err != nil {
 			return fmt.Errorf("demo providers: create tables: %w", err)
 		}
 		return nil
