@@ -1,13 +1,10 @@
 package board
 
 import (
+	"cmp"
 	"context"
-	"encoding/csv"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,110 +35,60 @@ type Exported struct {
 	NextGeneration int        `json:"next_generation,omitempty"`
 }
 
-// exportColumns heads a CSV export.
-var exportColumns = []string{"dead_job", "generation", "payload_revision", "verdict", "verdict_detail", "replay", "job_id", "state",
-	"outcome", "code", "detail", "effect_id", "released_at", "outcome_at", "new_fingerprint", "next_generation"}
+// exportChunk is how many replays are read at once.
+const exportChunk = 5000
+
+// errPlanChanged ends an export whose plan was judged again in its middle.
+var errPlanChanged = errors.New("board: export: the plan was judged again meanwhile")
 
 // Export streams the replays of a batch that BatchOf returned, in the order of
-// their jobs' ids; its memory doesn't grow with them.
+// their jobs' ids. It reads them in chunks, so that its memory doesn't grow with
+// them and a slow reader holds neither a connection nor a snapshot; an outcome
+// is told as it is when its chunk is read. When the plan changes meanwhile it
+// ends with an error.
 func Export(ctx context.Context, db dlq.DB, batch int64, each func(Exported) error) error {
-	rows, err := db.Query(ctx, `
-		SELECT dead_job_id, generation, payload_version, verdict, verdict_detail, id, job_id, state, coalesce(outcome, ''),
-		       outcome_code, outcome_detail, effect_id, released_at, outcome_at, new_fingerprint, next_generation
-		FROM redrive.replays
-		WHERE batch_id = $1
-		ORDER BY dead_job_id`, batch)
+	revision, err := planRevision(ctx, db, batch)
 	if err != nil {
-		return fmt.Errorf("board: export: %w", err)
+		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		e, err := pgx.RowToStructByPos[Exported](rows)
+	for after, full := int64(0), true; full; {
+		chunk, err := collect[Exported](ctx, db, "export", `
+			SELECT r.dead_job_id AS dead_job, r.generation, r.payload_version, r.verdict, r.verdict_detail, r.id AS replay, r.job_id, r.state,
+			       coalesce(r.outcome, '') AS outcome, r.outcome_code AS code, r.outcome_detail AS detail, r.effect_id,
+			       r.released_at, r.outcome_at, `+newFingerprint+`, `+nextGeneration+`
+			FROM redrive.replays r
+			WHERE r.batch_id = @batch AND r.dead_job_id > @after
+			ORDER BY r.dead_job_id
+			LIMIT @chunk`, pgx.NamedArgs{"batch": batch, "after": after, "chunk": exportChunk})
 		if err != nil {
-			return fmt.Errorf("board: export: %w", err)
-		}
-		for _, text := range []*string{&e.VerdictDetail, &e.JobID, &e.Detail, &e.EffectID} {
-			*text = redact.Readable(*text)
-		}
-		if err := each(e); err != nil {
 			return err
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("board: export: %w", err)
-	}
-	return nil
-}
-
-// ExportCSV writes an export as CSV (RFC 4180) that no spreadsheet takes for
-// formulas.
-func ExportCSV(ctx context.Context, db dlq.DB, batch int64, w io.Writer) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(exportColumns); err != nil {
-		return fmt.Errorf("board: export: %w", err)
-	}
-	err := Export(ctx, db, batch, func(e Exported) error {
-		return out.Write([]string{strconv.FormatInt(e.DeadJob, 10), strconv.Itoa(e.Generation), strconv.Itoa(e.PayloadVersion),
-			e.Verdict, Cell(e.VerdictDetail), strconv.FormatInt(e.Replay, 10), Cell(e.JobID), e.State, e.Outcome, Cell(e.Code), Cell(e.Detail),
-			Cell(e.EffectID), exportTime(e.ReleasedAt), exportTime(e.OutcomeAt), e.NewFingerprint, strconv.Itoa(e.NextGeneration)})
-	})
-	if err != nil {
-		return err
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("board: export: %w", err)
-	}
-	return nil
-}
-
-// ExportJSON writes an export as one JSON object with the batch, its plan's
-// hash and its replays.
-func ExportJSON(ctx context.Context, db dlq.DB, b Batch, w io.Writer) error {
-	head, err := json.Marshal(struct {
-		Batch       int64  `json:"batch"`
-		Environment string `json:"environment"`
-		JobType     string `json:"job_type"`
-		State       string `json:"state"`
-		PlanHash    string `json:"plan_hash"`
-	}{b.ID, b.Environment, b.JobType, b.State, b.PlanHash})
-	if err != nil {
-		return fmt.Errorf("board: export: %w", err)
-	}
-	if _, err := fmt.Fprintf(w, "%s,\"items\":[", head[:len(head)-1]); err != nil {
-		return fmt.Errorf("board: export: %w", err)
-	}
-	separator := "\n"
-	err = Export(ctx, db, b.ID, func(e Exported) error {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("board: export: %w", err)
+		for i := range chunk {
+			e := &chunk[i]
+			for _, text := range []*string{&e.VerdictDetail, &e.JobID, &e.Detail, &e.EffectID} {
+				*text = redact.Readable(*text)
+			}
+			if err := each(*e); err != nil {
+				return err
+			}
+			after = e.DeadJob
 		}
-		_, err = fmt.Fprintf(w, "%s%s", separator, line)
-		separator = ",\n"
-		return err
-	})
-	if err != nil {
-		return err
+		full = len(chunk) == exportChunk
 	}
-	if _, err := io.WriteString(w, "\n]}\n"); err != nil {
-		return fmt.Errorf("board: export: %w", err)
+	if now, err := planRevision(ctx, db, batch); err != nil || now != revision {
+		return cmp.Or(err, errPlanChanged)
 	}
 	return nil
 }
 
-// Cell is a text as a cell of a CSV file: what a spreadsheet would take for a
-// formula begins with an apostrophe (ASVS 1.2.10).
-func Cell(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r\n\x00", rune(s[0])) {
-		return "'" + s
+// planRevision is the revision of a batch's plan, negative while it is made.
+func planRevision(ctx context.Context, db dlq.DB, batch int64) (revision int, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT CASE state WHEN 'planning' THEN -1 - plan_revision ELSE plan_revision END
+		FROM redrive.batches
+		WHERE id = $1`, batch).Scan(&revision)
+	if err != nil {
+		return 0, fmt.Errorf("board: export: %w", err)
 	}
-	return s
-}
-
-func exportTime(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return revision, nil
 }

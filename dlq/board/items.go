@@ -58,18 +58,26 @@ func (r Replay) SameFailure() bool {
 	return r.NewFingerprint != "" && r.NewFingerprint == r.Fingerprint
 }
 
-// replayColumns are those of Replay. The death of a failed replay comes through
-// its source, before or after the outcome: what isn't linked to it yet is the
-// next generation of the same job.
+// The death of a failed replay comes through its source, before or after the
+// outcome: what isn't linked to it yet is the next generation of the same job.
+const (
+	newFingerprint = `CASE WHEN r.outcome = 'failed' AND r.next_generation = 0 THEN coalesce((
+	            SELECT x.fingerprint
+	            FROM redrive.deaths x
+	            WHERE x.dead_job_id = r.dead_job_id AND x.generation = r.generation + 1
+	            LIMIT 1), '') ELSE r.new_fingerprint END AS new_fingerprint`
+	nextGeneration = `CASE WHEN r.outcome = 'failed' AND r.next_generation = 0 THEN coalesce((
+	            SELECT x.generation
+	            FROM redrive.deaths x
+	            WHERE x.dead_job_id = r.dead_job_id AND x.generation = r.generation + 1
+	            LIMIT 1), 0) ELSE r.next_generation END AS next_generation`
+)
+
+// replayColumns are those of Replay.
 const replayColumns = `r.id, r.dead_job_id, r.job_id, r.generation, r.payload_version, r.tenant, r.entity, r.wave, r.behind, r.verdict, r.verdict_detail,
 	       r.state, coalesce(r.outcome, '') AS outcome, r.outcome_code, r.outcome_detail, r.effect_id, r.fingerprint,
-	       CASE WHEN r.outcome = 'failed' AND r.next_generation = 0
-	            THEN coalesce((SELECT x.fingerprint FROM redrive.deaths x WHERE x.dead_job_id = r.dead_job_id AND x.generation = r.generation + 1 LIMIT 1), '')
-	            ELSE r.new_fingerprint END AS new_fingerprint,
-	       CASE WHEN r.outcome = 'failed' AND r.next_generation = 0
-	            THEN coalesce((SELECT x.generation FROM redrive.deaths x WHERE x.dead_job_id = r.dead_job_id AND x.generation = r.generation + 1 LIMIT 1), 0)
-	            ELSE r.next_generation END AS next_generation,
-	       r.released_at, r.outcome_at,
+	       ` + newFingerprint + `,
+	       ` + nextGeneration + `, r.released_at, r.outcome_at,
 	       (SELECT count(*) FROM redrive.late_outcomes l WHERE l.replay_id = r.id) AS late`
 
 // ItemQuery asks for a page of a batch's replays.
