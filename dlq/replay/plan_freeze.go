@@ -77,6 +77,9 @@ func (s *Service) freeze(ctx context.Context, tx pgx.Tx, b planRow, ids []int64)
 		}
 		z.add(f, v)
 	}
+	if _, err := tx.Exec(ctx, planAsBefore); err != nil {
+		return 0, fmt.Errorf("replay: freeze: %w", err)
+	}
 	if b.Judging {
 		return 0, z.update(ctx, tx, b, ids)
 	}
@@ -105,9 +108,13 @@ func (z *frozen) insert(ctx context.Context, tx pgx.Tx, b planRow) (int64, error
 			 key_scope, idempotency_key, target_kind, destination, state, order_at, fingerprint, verdict, verdict_detail, behind)
 		SELECT @batch, v.id, v.generation, v.version, @environment, v.source, v.job_id, @type, v.tenant, v.entity,
 		       v.scope, v.key, @kind, @destination, 'planned', v.order_at, v.fingerprint, v.verdict, v.detail,
-		       v.behind OR (v.verdict = 'eligible' AND v.entity <> '' AND EXISTS (
-		           SELECT FROM redrive.replays r WHERE r.batch_id = @batch AND r.entity = v.entity AND r.entity <> ''))
-		FROM `+frozenRows, z.args(b))
+		       v.behind OR (v.verdict = 'eligible' AND o.earlier IS NOT NULL)
+		FROM `+frozenRows+`
+		LEFT JOIN LATERAL (
+			SELECT true AS earlier
+			FROM redrive.replays r
+			WHERE r.batch_id = @batch AND r.entity = v.entity AND r.entity <> ''
+			LIMIT 1) o ON true`, z.args(b))
 	if err != nil {
 		return 0, fmt.Errorf("replay: freeze: %w", err)
 	}

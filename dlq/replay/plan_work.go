@@ -33,9 +33,13 @@ type planRow struct {
 	Destination string
 }
 
-// planByIndex keeps the planner to indexes, by plans made anew: a plan made
-// while a table was small or empty would read all of it for each job.
-const planByIndex = `SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan`
+// planByIndex keeps the server to indexes, by plans made anew: a plan made while
+// a table was small or empty would read all of it for each job. planAsBefore
+// keeps its plans again: each row written makes a few small queries of its own.
+const (
+	planByIndex  = `SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan`
+	planAsBefore = `SET LOCAL plan_cache_mode = auto`
+)
 
 // doPlan freezes the next jobs of a batch, or judges its next members again;
 // behind the last one it completes the plan. The batch's row is locked, so that
