@@ -57,8 +57,8 @@ func Export(ctx context.Context, db dlq.DB, batch int64, each func(Exported) err
 			       coalesce(r.outcome, '') AS outcome, r.outcome_code AS code, r.outcome_detail AS detail, r.effect_id,
 			       r.released_at, r.outcome_at, `+newFingerprint+`, `+nextGeneration+`
 			FROM redrive.replays r
-			WHERE r.batch_id = @batch AND r.dead_job_id > @after
-			ORDER BY r.dead_job_id
+			WHERE (r.batch_id, r.dead_job_id) > (@batch, @after) AND r.batch_id <= @batch
+			ORDER BY r.batch_id, r.dead_job_id
 			LIMIT @chunk`, pgx.NamedArgs{"batch": batch, "after": after, "chunk": exportChunk})
 		if err != nil {
 			return err

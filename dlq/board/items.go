@@ -110,39 +110,55 @@ func Items(ctx context.Context, db dlq.DB, batch int64, q ItemQuery) (ItemPage, 
 	if err != nil {
 		return ItemPage{}, err
 	}
-	args := pgx.NamedArgs{"batch": batch, "limit": q.Limit + 1, "verdict": q.Verdict, "state": q.State}
-	where := ""
-	if q.Verdict != "" {
-		where += "\n		  AND r.verdict = @verdict"
-	}
-	switch {
-	case q.State == "":
-	case slices.Contains(Outcomes, q.State):
-		where += "\n		  AND r.outcome = @state"
-	case slices.Contains(standing, q.State):
-		where += "\n		  AND r.state = @state AND r.state IN ('pending', 'ready', 'released')" // said aloud for the partial index
-	default:
-		return ItemPage{}, problem.At(problem.Invalid, "state", "A replay is pending, ready, released, or ended as succeeded, already_done, failed, skipped, unconfirmed or cancelled.")
-	}
-	order := "ASC"
-	if place.at != nil {
-		args["after"] = place.at.ID
-		if place.backwards() {
-			where, order = where+"\n		  AND r.id < @after", "DESC"
-		} else {
-			where += "\n		  AND r.id > @after"
-		}
+	args := pgx.NamedArgs{"batch": batch, "limit": q.Limit + 1, "verdict": q.Verdict}
+	where, order, err := q.condition(place, args)
+	if err != nil {
+		return ItemPage{}, err
 	}
 	found, err := collect[Replay](ctx, db, "replays", `
 		SELECT `+replayColumns+`
 		FROM redrive.replays r
-		WHERE r.batch_id = @batch`+where+`
-		ORDER BY r.id `+order+`
+		WHERE `+where+`
+		ORDER BY `+order+`
 		LIMIT @limit`, args)
 	if err != nil {
 		return ItemPage{}, err
 	}
 	return q.page(place, found), nil
+}
+
+// condition is where the page begins, and its order. What is asked for is
+// compared as a row with the id and ordered by, so that only the index that
+// holds both will do: of an equation the planner thinks that it will meet a few
+// among all replays soon.
+func (q ItemQuery) condition(p place, args pgx.NamedArgs) (where, order string, err error) {
+	by, also := "r.batch_id", ""
+	args["by"], args["at"] = args["batch"], int64(0)
+	switch {
+	case q.State == "" && q.Verdict == "":
+	case q.State == "":
+		by, args["by"] = "r.verdict", q.Verdict
+	case slices.Contains(Outcomes, q.State):
+		by, args["by"] = "r.outcome", q.State
+	case slices.Contains(standing, q.State):
+		by, args["by"] = "r.state", q.State
+		also = " AND r.state IN ('pending', 'ready', 'released')" // said aloud for the partial index
+	default:
+		return "", "", problem.At(problem.Invalid, "state", "A replay is pending, ready, released, or ended as succeeded, already_done, failed, skipped, unconfirmed or cancelled.")
+	}
+	if by != "r.batch_id" {
+		also += " AND r.batch_id = @batch"
+	}
+	if q.State != "" && q.Verdict != "" {
+		also += " AND r.verdict = @verdict"
+	}
+	if p.at != nil {
+		args["at"] = p.at.ID
+	}
+	if p.backwards() {
+		return "(" + by + ", r.id) < (@by, @at) AND " + by + " >= @by" + also, by + " DESC, r.id DESC", nil
+	}
+	return "(" + by + ", r.id) > (@by, @at) AND " + by + " <= @by" + also, by + ", r.id", nil
 }
 
 func (q ItemQuery) page(p place, found []Replay) ItemPage {

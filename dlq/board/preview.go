@@ -26,8 +26,8 @@ func Samples(ctx context.Context, db dlq.DB, b Batch) (map[string][]Replay, erro
 		CROSS JOIN LATERAL (
 			SELECT *
 			FROM redrive.replays
-			WHERE batch_id = @batch AND verdict = v.verdict
-			ORDER BY id
+			WHERE batch_id = @batch AND verdict >= v.verdict AND verdict <= v.verdict
+			ORDER BY verdict, id
 			LIMIT @limit) r
 		ORDER BY r.id`, pgx.NamedArgs{"batch": b.ID, "verdicts": verdicts, "limit": sampleSize})
 	if err != nil {
@@ -85,8 +85,8 @@ func LeftOutOf(ctx context.Context, db dlq.DB, b Batch) (l LeftOut, err error) {
 		SELECT count(*)
 		FROM (SELECT dead_job_id, generation, payload_version
 		      FROM redrive.replays
-		      WHERE batch_id = @batch AND verdict = 'eligible' AND state = 'planned'
-		      ORDER BY id
+		      WHERE batch_id = @batch AND verdict >= 'eligible' AND verdict <= 'eligible' AND state = 'planned'
+		      ORDER BY verdict, id
 		      LIMIT @cap) r
 		LEFT JOIN redrive.dead_jobs d ON d.id = r.dead_job_id
 		WHERE d.id IS NULL OR d.generation <> r.generation OR d.payload_version <> r.payload_version OR d.status <> 'open'`, args).Scan(&l.Changed)

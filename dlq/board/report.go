@@ -18,6 +18,10 @@ const (
 	maxFailures = 20
 )
 
+// Conditions on one outcome are written as a range, and rows ordered by it: only
+// the index on outcomes gives that order. Of an equation the planner thinks that
+// a few rows of the batch's own index will do, and reads all that ended otherwise.
+
 // Failure is how replays of a batch failed.
 type Failure struct {
 	Fingerprint string // of the new failure; empty: its source hasn't told of it yet
@@ -45,8 +49,8 @@ func Failures(ctx context.Context, db dlq.DB, batch int64) (list []Failure, more
 		      FROM (SELECT coalesce(d.fingerprint, r.new_fingerprint) AS fingerprint, r.fingerprint AS was, r.dead_job_id
 		            FROM (SELECT new_fingerprint, fingerprint, dead_job_id, generation, next_generation
 		                  FROM redrive.replays
-		                  WHERE batch_id = @batch AND outcome = 'failed'
-		                  ORDER BY id
+		                  WHERE batch_id = @batch AND outcome >= 'failed' AND outcome <= 'failed'
+		                  ORDER BY outcome, id
 		                  LIMIT @cap) r
 		            LEFT JOIN LATERAL (
 			            SELECT fingerprint
@@ -81,8 +85,8 @@ func Reasons(ctx context.Context, db dlq.DB, batch int64) (list []Reason, more b
 		CROSS JOIN LATERAL (
 			SELECT outcome_code, outcome_detail
 			FROM redrive.replays
-			WHERE batch_id = @batch AND outcome = o.outcome
-			ORDER BY id
+			WHERE batch_id = @batch AND outcome >= o.outcome AND outcome <= o.outcome
+			ORDER BY outcome, id
 			LIMIT @cap) x
 		GROUP BY o.place, o.outcome, x.outcome_code
 		ORDER BY o.place, n DESC`, pgx.NamedArgs{"batch": batch, "cap": reportCap})

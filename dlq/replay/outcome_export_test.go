@@ -75,7 +75,10 @@ func TestExportsProveThePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "all have left", func() bool { b.release(t); return b.count(t, `SELECT count(*) FROM redrive.replays WHERE state IN ('pending', 'ready')`) == 0 })
+	until(t, "all have left", func() bool {
+		b.release(t)
+		return b.count(t, `SELECT count(*) FROM redrive.replays WHERE state IN ('pending', 'ready')`) == 0
+	})
 	for name, end := range map[string]replay.End{"good": succeeded, "fails": failed503, "=cmd|' /C calc'!A0": succeeded} {
 		b.record(t, int64(b.count(t, `SELECT id FROM redrive.replays WHERE job_id = $1 AND state = 'released'`, name)), end)
 	}
