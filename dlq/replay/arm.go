@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -12,46 +14,85 @@ const (
 	behindSteps = 20   // steps of one sweep of a batch
 )
 
-// waiting are those of the claimed replays that have to wait: another holds
-// their job, key or entity, or an older one of the same claim will.
-func waiting(ctx context.Context, tx pgx.Tx, items []*claimed) (map[int64]bool, error) {
+// after are those of a claim that come after another of it: of a job, a key or
+// an entity one leaves at a time, what is ready first, then the oldest.
+func after(items []*claimed) map[int64]bool {
+	behind := map[int64]bool{}
+	first := map[string]*claimed{}
+	for _, slot := range []func(c *claimed) string{
+		func(c *claimed) string { return strconv.FormatInt(c.DeadJobID, 10) },
+		func(c *claimed) string { return named("k", c.Key.Key, c.Key.Scope) },
+		func(c *claimed) string { return named("e", c.Entity) },
+	} {
+		for _, c := range items {
+			name := slot(c)
+			if name == "" {
+				continue
+			}
+			before := first[name]
+			if before == nil {
+				first[name] = c
+			} else if c.before(before) {
+				first[name], behind[before.ReplayID] = c, true
+			} else {
+				behind[c.ReplayID] = true
+			}
+		}
+	}
+	return behind
+}
+
+// named is a slot's name; empty when the first part is.
+func named(kind string, parts ...string) string {
+	if parts[0] == "" {
+		return ""
+	}
+	return kind + "\x00" + strings.Join(parts, "\x00")
+}
+
+// before says which of two for one slot leaves first.
+func (c *claimed) before(o *claimed) bool {
+	if (c.State == "ready") != (o.State == "ready") {
+		return c.State == "ready"
+	}
+	if !c.OrderAt.Equal(o.OrderAt) {
+		return c.OrderAt.Before(o.OrderAt)
+	}
+	return c.ReplayID < o.ReplayID
+}
+
+// waiting adds those of a claim whose job, key or entity another replay holds.
+func waiting(ctx context.Context, tx pgx.Tx, items []*claimed, held map[int64]bool) error {
 	ids := make([]int64, len(items))
 	for i, c := range items {
 		ids[i] = c.ReplayID
 	}
 	rows, err := tx.Query(ctx, `
 		SELECT r.id
-		FROM (SELECT id, dead_job_id, environment, key_scope, idempotency_key, entity, state,
-		             entity <> '' AND row_number() OVER (PARTITION BY environment, entity ORDER BY state <> 'ready', order_at, id) > 1 AS later,
-		             idempotency_key <> '' AND row_number() OVER (
-		                 PARTITION BY environment, key_scope, idempotency_key ORDER BY state <> 'ready', order_at, id) > 1 AS again,
-		             row_number() OVER (PARTITION BY dead_job_id ORDER BY state <> 'ready', id) > 1 AS twice
-		      FROM redrive.replays
-		      WHERE id = ANY($1)) r
-		WHERE r.state = 'pending' AND (r.later OR r.again OR r.twice
-		   OR EXISTS (
-			SELECT FROM redrive.replays a
-			WHERE a.dead_job_id = r.dead_job_id AND a.state IN ('ready', 'released') AND a.id <> r.id)
-		   OR (r.idempotency_key <> '' AND EXISTS (
-			SELECT FROM redrive.replays a
-			WHERE a.environment = r.environment AND a.key_scope = r.key_scope AND a.idempotency_key = r.idempotency_key
-			  AND a.idempotency_key <> '' AND a.state IN ('ready', 'released') AND a.id <> r.id))
-		   OR (r.entity <> '' AND EXISTS (
-			SELECT FROM redrive.replays a
-			WHERE a.environment = r.environment AND a.entity = r.entity AND a.entity <> ''
-			  AND a.state IN ('ready', 'released') AND a.id <> r.id)))`, ids)
+		FROM redrive.replays r
+		WHERE r.id = ANY($1) AND r.state = 'pending' AND (
+			EXISTS (
+				SELECT FROM redrive.replays a
+				WHERE a.dead_job_id = r.dead_job_id AND a.state IN ('ready', 'released') AND a.id <> r.id)
+			OR (r.idempotency_key <> '' AND EXISTS (
+				SELECT FROM redrive.replays a
+				WHERE a.environment = r.environment AND a.key_scope = r.key_scope AND a.idempotency_key = r.idempotency_key
+				  AND a.idempotency_key <> '' AND a.state IN ('ready', 'released') AND a.id <> r.id))
+			OR (r.entity <> '' AND EXISTS (
+				SELECT FROM redrive.replays a
+				WHERE a.environment = r.environment AND a.entity = r.entity AND a.entity <> ''
+				  AND a.state IN ('ready', 'released') AND a.id <> r.id)))`, ids)
 	if err != nil {
-		return nil, fmt.Errorf("replay: look who holds: %w", err)
+		return fmt.Errorf("replay: look who holds: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	if err != nil {
-		return nil, fmt.Errorf("replay: look who holds: %w", err)
+		return fmt.Errorf("replay: look who holds: %w", err)
 	}
-	out := map[int64]bool{}
 	for _, id := range found {
-		out[id] = true
+		held[id] = true
 	}
-	return out, nil
+	return nil
 }
 
 // markBehind puts replays behind the one that holds their job, key or entity.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,15 +17,16 @@ const (
 // claimed is a replay that a round holds, to let it leave.
 type claimed struct {
 	Item
-	Tenant string
-	State  string
+	Tenant  string
+	State   string
+	OrderAt time.Time
 
 	run   *run
 	facts facts
 }
 
 const claimColumns = `r.id, r.batch_id, r.dead_job_id, r.generation, r.payload_version, r.environment, r.source, r.job_id,
-		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, r.tenant, r.state, r.proof`
+		       r.job_type, r.entity, r.key_scope, r.idempotency_key, r.target_kind, r.tenant, r.state, r.order_at, r.proof`
 
 func readClaimed(rows pgx.Rows, err error, runs map[int64]*run) ([]*claimed, error) {
 	if err != nil {
@@ -33,7 +35,7 @@ func readClaimed(rows pgx.Rows, err error, runs map[int64]*run) ([]*claimed, err
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*claimed, error) {
 		c := &claimed{}
 		err := row.Scan(&c.ReplayID, &c.BatchID, &c.DeadJobID, &c.Generation, &c.PayloadVersion, &c.Environment, &c.Source, &c.JobID,
-			&c.JobType, &c.Entity, &c.Key.Scope, &c.Key.Key, &c.TargetKind, &c.Tenant, &c.State, &c.Proof)
+			&c.JobType, &c.Entity, &c.Key.Scope, &c.Key.Key, &c.TargetKind, &c.Tenant, &c.State, &c.OrderAt, &c.Proof)
 		c.Key.Environment, c.run = c.Environment, runs[c.BatchID]
 		c.Target = c.run.target
 		return c, err
@@ -85,7 +87,11 @@ type share struct {
 // tenant from where the last claim ended. What waits of others, or is paused,
 // is never looked at.
 func (s *Service) claimRun(ctx context.Context, tx pgx.Tx, t *tenants, u *run, n int) ([]*claimed, error) {
-	names, err := u.tenants(ctx, tx)
+	look := tenantsALook
+	if !t.capped() {
+		look = min(tenantsAClaim, n)
+	}
+	names, err := u.tenants(ctx, tx, look)
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}

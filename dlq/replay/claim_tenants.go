@@ -9,24 +9,24 @@ import (
 )
 
 // tenants are those with something to release, from the cursor on and around.
-func (u *run) tenants(ctx context.Context, tx pgx.Tx) ([]string, error) {
+func (u *run) tenants(ctx context.Context, tx pgx.Tx, most int) ([]string, error) {
 	after, started := strings.CutPrefix(u.TenantCursor, ">")
 	var names []string
 	if started {
 		var err error
-		if names, err = u.tenantsFrom(ctx, tx, ">", after); err != nil {
+		if names, err = u.tenantsFrom(ctx, tx, ">", after, most); err != nil {
 			return nil, err
 		}
 	}
-	if len(names) == tenantsALook {
+	if len(names) == most {
 		return names, nil
 	}
-	rest, err := u.tenantsFrom(ctx, tx, ">=", "")
+	rest, err := u.tenantsFrom(ctx, tx, ">=", "", most-len(names))
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range rest {
-		if len(names) == tenantsALook || (len(names) > 0 && name == names[0]) {
+		if len(names) == most || (len(names) > 0 && name == names[0]) {
 			break
 		}
 		names = append(names, name)
@@ -36,7 +36,7 @@ func (u *run) tenants(ctx context.Context, tx pgx.Tx) ([]string, error) {
 
 // tenantsFrom hops from tenant to tenant over the two indexes, however many
 // replays each has.
-func (u *run) tenantsFrom(ctx context.Context, tx pgx.Tx, from, tenant string) ([]string, error) {
+func (u *run) tenantsFrom(ctx context.Context, tx pgx.Tx, from, tenant string, most int) ([]string, error) {
 	next := func(op, than string) string {
 		lane := `(SELECT tenant FROM redrive.replays WHERE batch_id = $1 AND wave = $2 AND %s AND tenant ` + op + ` ` + than + ` ORDER BY tenant LIMIT 1)`
 		return `(SELECT min(tenant) FROM (` + fmt.Sprintf(lane, `state = 'ready'`) + ` UNION ALL ` +
@@ -52,7 +52,7 @@ func (u *run) tenantsFrom(ctx context.Context, tx pgx.Tx, from, tenant string) (
 		SELECT tenant
 		FROM hop
 		WHERE tenant IS NOT NULL
-		ORDER BY n`, u.BatchID, u.Wave, tenant, tenantsALook)
+		ORDER BY n`, u.BatchID, u.Wave, tenant, most)
 	if err != nil {
 		return nil, fmt.Errorf("replay: tenants: %w", err)
 	}

@@ -15,6 +15,7 @@ const jump = 500 * time.Millisecond
 type looks struct {
 	mu     sync.Mutex
 	last   map[string]look
+	aware  map[string]int  // for how many rounds a bucket's still look first
 	waited map[int64]int64 // how far a batch was searched for what waits behind nothing
 }
 
@@ -32,7 +33,7 @@ func (s *Service) looked() *looks {
 	looksMu.Lock()
 	defer looksMu.Unlock()
 	if s.looks == nil {
-		s.looks = &looks{last: map[string]look{}, waited: map[int64]int64{}}
+		s.looks = &looks{last: map[string]look{}, aware: map[string]int{}, waited: map[int64]int64{}}
 	}
 	return s.looks
 }
@@ -81,4 +82,24 @@ func (l *looks) setBehind(batch, at int64) {
 	if at > 0 {
 		l.waited[batch] = at
 	}
+}
+
+// bewareFor is how many rounds look first after others stood in the way.
+const bewareFor = 100
+
+// care is how carefully the next round of a bucket begins.
+func (l *looks) care(bucket string) care {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.aware[bucket] == 0 {
+		return quick
+	}
+	l.aware[bucket]--
+	return looking
+}
+
+func (l *looks) beware(bucket string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.aware[bucket] = bewareFor
 }

@@ -12,14 +12,16 @@ import (
 // judgeClaimed is the last check before replays leave, under the locks of their
 // keys and jobs: by the same facts and rules as the plan. It ends those that
 // may not leave, puts off those that a worker holds, and returns the rest.
-func (s *Service) judgeClaimed(ctx context.Context, tx pgx.Tx, items []*claimed) (free []*claimed, err error) {
+func (s *Service) judgeClaimed(ctx context.Context, tx pgx.Tx, items []*claimed, how care) (free []*claimed, err error) {
 	busy, err := tryKeys(ctx, tx, items)
 	if err != nil {
 		return nil, err
 	}
-	held, err := waiting(ctx, tx, items)
-	if err != nil {
-		return nil, err
+	held := after(items)
+	if how > quick {
+		if err := waiting(ctx, tx, items, held); err != nil {
+			return nil, err
+		}
 	}
 	jobs := make([]int64, len(items))
 	for i, c := range items {
@@ -38,7 +40,7 @@ func (s *Service) judgeClaimed(ctx context.Context, tx pgx.Tx, items []*claimed)
 	for _, c := range items {
 		f, ok := byID[c.DeadJobID]
 		switch {
-		case held[c.ReplayID]:
+		case held[c.ReplayID] && c.State == "pending":
 			behind = append(behind, c.ReplayID)
 		case busy[c.ReplayID] || !ok:
 			late = append(late, c)

@@ -15,6 +15,7 @@ const releaseChunk = 200
 
 // round is one transaction of releases of a type.
 type round struct {
+	how     care
 	bucket  *bucket
 	dest    *destination
 	tenants *tenants
@@ -23,34 +24,52 @@ type round struct {
 	left    []*claimed
 }
 
-// releaseBucket is one short transaction. Locks come first, bucket then
-// destination, each in a statement of its own: locking and counting in one would
-// count with a snapshot older than the lock. full says that there may be more.
+// releaseBucket is a round of a type; full says that there may be more. One that
+// failed is done again with more care; where others' keys and entities stood in
+// the way, those after it look first.
 func (s *Service) releaseBucket(ctx context.Context, environment, jobType string) (released int, full bool, err error) {
-	var r *round
+	name := environment + "\x00" + jobType
+	how := s.looked().care(name)
+	r, err := s.tryRound(ctx, environment, jobType, how)
+	if err != nil && how == quick && isUnique(err) {
+		s.looked().beware(name)
+		how = looking
+		r, err = s.tryRound(ctx, environment, jobType, how)
+	}
+	if err != nil && ctx.Err() == nil {
+		r, err = s.tryRound(ctx, environment, jobType, single)
+	}
+	if err != nil || r == nil {
+		return 0, false, err
+	}
+	more := r.claimed >= releaseChunk || (len(r.runs) >= runsARound && len(r.left) > 0)
+	return len(r.left), more, nil
+}
+
+// tryRound is one short transaction. Locks come first, bucket then destination,
+// each in a statement of its own: locking and counting in one would count with a
+// snapshot older than the lock.
+func (s *Service) tryRound(ctx context.Context, environment, jobType string, how care) (r *round, err error) {
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) (err error) {
 		// A target's row may be held by a worker who then asks for our key.
 		if err := ledger.GiveWay(ctx, tx); err != nil {
 			return err
 		}
-		r, err = s.round(ctx, tx, environment, jobType)
+		r, err = s.round(ctx, tx, environment, jobType, how)
 		if err != nil || r == nil {
 			return err
 		}
 		return r.write(ctx, tx)
 	})
-	if err != nil || r == nil {
-		return 0, false, err
-	}
-	return len(r.left), r.claimed >= releaseChunk, nil
+	return r, err
 }
 
-func (s *Service) round(ctx context.Context, tx pgx.Tx, environment, jobType string) (*round, error) {
+func (s *Service) round(ctx context.Context, tx pgx.Tx, environment, jobType string, how care) (*round, error) {
 	b, held, err := s.takeBucket(ctx, tx, environment, jobType)
 	if err != nil || !held {
 		return nil, err
 	}
-	r := &round{bucket: b, tenants: newTenants(b)}
+	r := &round{how: how, bucket: b, tenants: newTenants(b)}
 	all, err := s.readRuns(ctx, tx, b)
 	if err != nil {
 		return nil, err
@@ -126,11 +145,11 @@ func (s *Service) leave(ctx context.Context, tx pgx.Tx, r *round, n int) error {
 		return err
 	}
 	r.claimed = len(items)
-	may, err := s.judgeClaimed(ctx, tx, items)
+	may, err := s.judgeClaimed(ctx, tx, items, r.how)
 	if err != nil {
 		return err
 	}
-	if r.left, err = s.send(ctx, tx, may); err != nil {
+	if r.left, err = s.send(ctx, tx, may, r.how); err != nil {
 		return err
 	}
 	stayed := map[int64]*claimed{}

@@ -12,22 +12,38 @@ import (
 // errOther says that a target answered for another number of replays.
 var errOther = errors.New("replay: the target didn't answer for each replay")
 
+// care is how carefully a round goes: what usually goes well is tried without
+// looking first, and a round that failed is done again with more care.
+type care int
+
+const (
+	quick   care = iota // who holds a job, key or entity shows when it is taken
+	looking             // look first who holds them
+	single              // and hand over one by one, each under a savepoint
+)
+
 // send hands replays over and returns those that left. Where all at once fails,
-// each is tried by itself, so that a bad one harms only itself.
-func (s *Service) send(ctx context.Context, tx pgx.Tx, items []*claimed) ([]*claimed, error) {
+// the round is done again and each is tried by itself, so that a bad one harms
+// only itself.
+func (s *Service) send(ctx context.Context, tx pgx.Tx, items []*claimed, how care) ([]*claimed, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
-	left, err := s.sendAll(ctx, tx, items)
-	if err == nil || ctx.Err() != nil {
-		return left, err
+	if how < single {
+		// Without a savepoint: rows that were locked outside of one and change
+		// inside it cost PostgreSQL a multixact each.
+		return s.sendAll(ctx, tx, items)
 	}
-	left = nil
+	var left []*claimed
 	for _, c := range items {
-		if len(items) == 1 {
-			return nil, s.later(ctx, tx, c.Item, err)
+		var one []*claimed
+		err := pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) (err error) {
+			one, err = s.sendAll(ctx, sp, []*claimed{c})
+			return err
+		})
+		if err != nil {
+			one = nil
 		}
-		one, err := s.sendAll(ctx, tx, []*claimed{c})
 		if err := s.later(ctx, tx, c.Item, err); err != nil {
 			return nil, err
 		}
@@ -36,25 +52,21 @@ func (s *Service) send(ctx context.Context, tx pgx.Tx, items []*claimed) ([]*cla
 	return left, nil
 }
 
-// sendAll hands over under one savepoint: hand-over and state, or neither.
+// sendAll hands over and writes who left; what the target refused or couldn't
+// say of single ones is written beside it.
 func (s *Service) sendAll(ctx context.Context, tx pgx.Tx, items []*claimed) (left []*claimed, err error) {
-	var outs []Released
-	err = pgx.BeginFunc(ctx, tx, func(sp pgx.Tx) error {
-		all := make([]Item, len(items))
-		for i, c := range items {
-			all[i] = c.Item
-		}
-		outs, err = s.Targets[items[0].TargetKind].Release(ctx, sp, all)
-		if err != nil {
-			return err
-		}
-		if len(outs) != len(items) {
-			return errOther
-		}
-		left, err = s.markReleased(ctx, sp, items, outs)
-		return err
-	})
+	all := make([]Item, len(items))
+	for i, c := range items {
+		all[i] = c.Item
+	}
+	outs, err := s.Targets[items[0].TargetKind].Release(ctx, tx, all)
 	if err != nil {
+		return nil, err
+	}
+	if len(outs) != len(items) {
+		return nil, errOther
+	}
+	if left, err = s.markReleased(ctx, tx, items, outs); err != nil {
 		return nil, err
 	}
 	for i, out := range outs {

@@ -50,14 +50,25 @@ type countingTarget struct {
 	mu   sync.Mutex
 	left map[int64]int
 	fail atomic.Bool
+	// written says that hand-overs are written to handed_over, too, as those of
+	// real targets are: one whose transaction was undone never happened.
+	written bool
 }
 
 func (c *countingTarget) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
 	return make([]*replay.Refusal, len(items)), nil
 }
 
-func (c *countingTarget) Release(_ context.Context, _ pgx.Tx, items []replay.Item) ([]replay.Released, error) {
+func (c *countingTarget) Release(ctx context.Context, tx pgx.Tx, items []replay.Item) ([]replay.Released, error) {
 	out := make([]replay.Released, len(items))
+	for _, it := range items {
+		if !c.written || c.fail.Load() {
+			break
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO public.handed_over VALUES ($1)`, it.ReplayID); err != nil {
+			return nil, err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
