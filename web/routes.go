@@ -109,6 +109,7 @@ func (s *Server) table() []Route {
 		s.accountRoutes(),
 		s.adminRoutes(),
 		s.actionRoutes(),
+		s.planRoutes(),
 		s.runRoutes(),
 		s.reportRoutes(),
 		s.holdRoutes(),

@@ -159,7 +159,7 @@ func Fix(p FixProps) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = component.Select(component.Field{ID: "kind", Name: route.FieldFixKind, Label: "What was fixed", Value: p.Kind}, "Choose one", fixKinds).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.Select(component.Field{ID: "kind", Name: route.FieldKind, Label: "What was fixed", Value: p.Kind}, "Choose one", fixKinds).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -31,6 +31,7 @@ const (
 	JobEventsPattern  = "/jobs/:id/events"
 	JobPayloadPattern = "/jobs/:id/payload"
 	GroupPattern      = "/groups/:id"
+	TypePattern       = "/types/:id"
 	BatchPattern      = "/batches/:id"
 	BatchEvents       = "/batches/:id/events"
 	EndSessionPattern = "/account/sessions/:id/end"
@@ -137,6 +138,9 @@ func JobView(id string, version int, view string) string {
 
 // Group returns the page of a group of dead jobs.
 func Group(fingerprint string) string { return Groups + "/" + url.PathEscape(fingerprint) }
+
+// Type returns the page of a job type.
+func Type(name string) string { return Types + "/" + url.PathEscape(name) }
 
 // BatchLive returns the stream that tells when a batch's page changed.
 func BatchLive(id string) string { return Batch(id) + "/events" }
