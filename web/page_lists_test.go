@@ -26,10 +26,21 @@ func (b *testBundle) order(t *testing.T, job, outcome, detail string) (batch str
 			RETURNING id),
 		r AS (
 			INSERT INTO redrive.replays (batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, key_scope,
-			                             target_kind, state, released_at, outcome, outcome_detail, outcome_at)
-			SELECT b.id, d.id, d.generation, 1, d.environment, d.source, d.job_id, d.job_type, d.key_scope, 'http', 'ended', $2, $3, $4, $2
+			                             target_kind, destination, state, released_at, outcome, outcome_detail, outcome_at)
+			SELECT b.id, d.id, d.generation, 1, d.environment, d.source, d.job_id, d.job_type, d.key_scope, 'http', 'http://127.0.0.1:9010/jobs', 'ended', $2, $3, $4, $2
 			FROM redrive.dead_jobs d, b
-			WHERE d.id = $1)
+			WHERE d.id = $1
+			RETURNING environment, job_type, destination),
+		u AS (
+			INSERT INTO redrive.release_buckets (environment, job_type)
+			SELECT environment, job_type
+			FROM r
+			ON CONFLICT DO NOTHING),
+		n AS (
+			INSERT INTO redrive.destinations (environment, name)
+			SELECT environment, destination
+			FROM r
+			ON CONFLICT DO NOTHING)
 		SELECT id::text
 		FROM b`, job, b.now(), outcome, detail).Scan(&batch)
 	if err != nil {
