@@ -183,12 +183,20 @@ func (s *Server) renderReplay(c echo.Context, status int, j dlq.DetailJob, v rep
 	props := job.ReplayProps{Act: page, SideEffects: effectsOf(t), Money: t != nil && t.MoneyRisk(), Idempotency: guardWords(t),
 		Target: replayTarget(t, j.Environment), PayloadNote: payloadWords(j), Warnings: replayWarnings(j, t),
 		Blocks: s.replayBlocks(p, j, v), Earlier: v.EffectID, When: f.When, At: f.At, AtError: f.atError,
-		Now: s.people.Now(), CanReplay: v.OK() && s.mayReplay(p, j.Environment, j.JobType)}
+		Now: s.people.Now(), CanReplay: v.OK() && replay.NeedsBatch(j.JobType, t) == "" && s.mayReplay(p, j.Environment, j.JobType)}
 	return s.render(c, status, job.Replay(props))
 }
 
 // replayBlocks says why not and what lifts it; nil when nothing stands in the way.
 func (s *Server) replayBlocks(p *rbac.Principal, j dlq.DetailJob, v replay.Verdict) []job.Block {
+	t, _ := s.config.Types().Type(j.JobType)
+	why := replay.NeedsBatch(j.JobType, t)
+	if v.Code == replay.TooOld {
+		why = v.Detail
+	}
+	if why != "" && (v.OK() || v.Code == replay.OutOfScope || v.Code == replay.TooOld) && p.Can(rbac.PlanBatch, j.Environment, j.JobType) {
+		return []job.Block{{Reason: why, Href: route.PlanOfJob(strconv.FormatInt(j.ID, 10)), Link: "Plan a batch of this job"}}
+	}
 	if v.OK() {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redrive-dlq/redrive/dlq"
 	"github.com/redrive-dlq/redrive/dlq/board"
 	"github.com/redrive-dlq/redrive/dlq/filter"
+	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/views/component"
 	"github.com/redrive-dlq/redrive/views/groups"
 	"github.com/redrive-dlq/redrive/views/layout"
@@ -56,6 +57,14 @@ func (s *Server) groupPage(c echo.Context) error {
 	if t, ok := s.config.Types().Type(g.JobType); ok {
 		props.Owner, props.Runbook = t.Owner, t.Runbook
 	}
+	if s.config.Replays != nil {
+		if p.Can(rbac.PlanBatch, "", g.JobType) && g.Open > 0 {
+			props.Plan = route.PlanOf(filter.Filter{Fingerprints: []string{g.Fingerprint}, Status: []string{"open"}, Environments: s.inEnvironment(c)}.String())
+		}
+		if p.Can(rbac.DeclareFix, "", g.JobType) && (g.Category == "invalid_input" || g.Category == "auth") {
+			props.Fix = route.GroupFix(g.Fingerprint)
+		}
+	}
 	for _, status := range component.Statuses {
 		if counts[status] > 0 {
 			props.Statuses = append(props.Statuses, groups.Status{Status: status, Count: counts[status]})
@@ -88,4 +97,12 @@ func diagnosis(category string) string {
 		return "The credentials were refused. Fix the key first, declare the fix, then replay."
 	}
 	return "Nobody knows yet what kind of failure this is. Look at one of its jobs before replaying any."
+}
+
+// inEnvironment is the environment that is looked at, as a filter takes it.
+func (s *Server) inEnvironment(c echo.Context) []string {
+	if e := s.environment(c); e != "" {
+		return []string{e}
+	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/filter"
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/dlq/redact"
+	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/views/component"
 	"github.com/redrive-dlq/redrive/views/jobs"
 	"github.com/redrive-dlq/redrive/views/layout"
@@ -112,6 +113,9 @@ func (s *Server) jobsProps(c echo.Context, f filter.Filter, found dlq.ListPage, 
 	props.Environments = andAlso(slices.Clone(s.config.Environments), props.Filter.Environment)
 	for _, r := range found.Rows {
 		props.Rows = append(props.Rows, jobsRow(r))
+	}
+	if s.config.Replays != nil && s.principal(c).Can(rbac.PlanBatch, "", "") {
+		props.CanPlan, props.Canonical = true, f.String()
 	}
 	if len(props.Rows) == 0 && a.text == "" {
 		some, err := board.Captured(ctx, s.config.Pool)

@@ -45,6 +45,15 @@ func needsBatch(jobType string, t *jobtype.Type) *NeedsBatchError {
 	return nil
 }
 
+// NeedsBatch says why jobs of a type aren't replayed singly, as a sentence;
+// empty when they are.
+func NeedsBatch(jobType string, t *jobtype.Type) string {
+	if e := needsBatch(jobType, t); e != nil {
+		return e.Why
+	}
+	return ""
+}
+
 // takeTurns makes the orders of one person for a type of an environment go one
 // after the other, so that what they release adds up. It comes before the lock
 // of the batch and is held until the end of the transaction.

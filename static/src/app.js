@@ -1,6 +1,7 @@
 // Everything works without this file; it only makes the console quicker to use.
 import { copyButtons } from "./copy.js";
 import { keyboard } from "./keys.js";
+import { selection } from "./select.js";
 import { live } from "./live.js";
 import { theme } from "./theme.js";
 import { localTimes } from "./times.js";
@@ -9,6 +10,7 @@ document.documentElement.classList.add("js");
 theme();
 copyButtons();
 keyboard();
+selection();
 localTimes(document);
 live((region) => localTimes(region));
 

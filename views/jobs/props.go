@@ -28,6 +28,10 @@ type Props struct {
 	// Unnamed is the searched word that names no job; Elsewhere leads to the
 	// same search in all environments, when it was made in one.
 	Unnamed, Elsewhere string
+	// CanPlan offers to plan a replay of ticked rows, or of all that match;
+	// Canonical is the filter in words, empty when it would mean everything.
+	CanPlan   bool
+	Canonical string
 	// NothingCaptured is true when the store holds no dead job at all.
 	NothingCaptured bool
 }
@@ -131,4 +135,20 @@ func (p Props) pagerText() string {
 		total = "more than " + total
 	}
 	return component.Count(len(p.Rows)) + " shown of " + total
+}
+
+// columns are the list's, with one for ticks where rows can be selected.
+func (p Props) columns(list ...component.Column) []component.Column {
+	if !p.CanPlan {
+		return list
+	}
+	return append([]component.Column{{Title: "Tick"}}, list...)
+}
+
+// matching is how many jobs match, in words.
+func (p Props) matching() string {
+	if p.More {
+		return "more than " + component.Count(p.Total)
+	}
+	return component.Count(p.Total)
 }
