@@ -105,11 +105,7 @@ func holdsBack(h replay.Hold, environment, jobType, destination string) bool {
 // holdOffers are what the person may hold and is not held, by environment.
 func (s *Server) holdOffers(p *rbac.Principal, chosen string, list []replay.Hold) []holds.Offer {
 	catalogue := s.config.Types()
-	held := func(h replay.Hold) bool {
-		return slices.ContainsFunc(list, func(one replay.Hold) bool {
-			return one.Environment == h.Environment && one.JobType == h.JobType && one.Destination == h.Destination
-		})
-	}
+	held := func(h replay.Hold) bool { return heldExactly(list, h) }
 	var offers []holds.Offer
 	for _, environment := range catalogue.Environments {
 		if chosen != "" && chosen != environment {
@@ -135,4 +131,14 @@ func (s *Server) holdOffers(p *rbac.Principal, chosen string, list []replay.Hold
 		}
 	}
 	return offers
+}
+
+// heldExactly says whether this very hold is among those in force.
+func heldExactly(list []replay.Hold, h replay.Hold) bool {
+	for _, one := range list {
+		if one.Environment == h.Environment && one.JobType == h.JobType && one.Destination == h.Destination {
+			return true
+		}
+	}
+	return false
 }
