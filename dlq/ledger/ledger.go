@@ -166,6 +166,9 @@ func GiveWay(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
+// BeginGivingWay begins a transaction that gives way, in one go.
+const BeginGivingWay = `BEGIN; SET LOCAL lock_timeout = '500ms'`
+
 // IsBusy reports whether a transaction gave way.
 func IsBusy(err error) bool {
 	var pg *pgconn.PgError

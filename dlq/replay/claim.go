@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	tenantsAClaim = 20  // tenants that one claim of a batch serves
+	tenantsAClaim = 10  // tenants that one claim of a batch serves
 	tenantsALook  = 100 // tenants that it looks at, for those whose cap isn't used up
 )
 

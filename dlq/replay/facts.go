@@ -50,22 +50,26 @@ const keyInFlight = `LEFT JOIN LATERAL (
 // lock that skips, are held by somebody) are left out. lock is empty or the
 // rest of the statement; it names d.
 func factsOf(ctx context.Context, db querier, ids []int64, lock string) ([]facts, error) {
-	return readFacts(ctx, db, ids, keyInFlight, lock)
+	return readFacts(ctx, db, ids, identity, keyInFlight, lock)
 }
+
+// identity are the columns that name a job; a replay has them, too.
+const identity = `d.environment, d.source, d.job_id, d.job_type, d.tenant, d.entity, d.key_scope, d.idempotency_key, d.schema_version,
+		       d.fingerprint, d.payload_size, coalesce(d.enqueued_at, d.first_failed_at, d.died_at) AS order_at,
+		       `
 
 // factsOfTaken is factsOf for jobs whose own replays are on their way, which
-// looks for no others: the slots of job, key and entity keep them apart. It
-// locks the jobs and leaves out those that somebody holds.
+// looks for no others: the slots of job, key and entity keep them apart. What
+// the replays say themselves isn't read again. It locks the jobs and leaves out
+// those that somebody holds.
 func factsOfTaken(ctx context.Context, db querier, ids []int64) ([]facts, error) {
-	return readFacts(ctx, db, ids, `CROSS JOIN (VALUES (0::bigint)) AS a (id)`, "FOR UPDATE OF d SKIP LOCKED")
+	return readFacts(ctx, db, ids, "", `CROSS JOIN (VALUES (0::bigint)) AS a (id)`, "FOR UPDATE OF d SKIP LOCKED")
 }
 
-func readFacts(ctx context.Context, db querier, ids []int64, inFlight, lock string) ([]facts, error) {
+func readFacts(ctx context.Context, db querier, ids []int64, columns, inFlight, lock string) ([]facts, error) {
 	rows, err := db.Query(ctx, `
-		SELECT d.id, d.environment, d.source, d.job_id, d.generation, d.job_type, d.queue, d.tenant, d.entity, d.key_scope,
-		       d.idempotency_key, d.status, d.effect, d.effect_id, d.category, d.payload_version, d.schema_version,
-		       d.payload_kind, d.fix_kind, d.attempt_count, d.source_ref, d.fingerprint, d.died_at, d.payload_size,
-		       coalesce(d.enqueued_at, d.first_failed_at, d.died_at) AS order_at,
+		SELECT `+columns+`d.id, d.generation, d.queue, d.status, d.effect, d.effect_id, d.category, d.payload_version,
+		       d.payload_kind, d.fix_kind, d.attempt_count, d.source_ref, d.died_at,
 		       coalesce(l.state, '') AS ledger_state, coalesce(l.effect_id, '') AS ledger_effect_id,
 		       coalesce(l.begins, 0) AS ledger_begins,
 		       coalesce(w.id, 0) AS twin_id, coalesce(w.done, false) AS twin_done, coalesce(w.effect_id, '') AS twin_effect_id,
@@ -107,7 +111,7 @@ func readFacts(ctx context.Context, db querier, ids []int64, inFlight, lock stri
 	if err != nil {
 		return nil, fmt.Errorf("replay: facts: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[facts])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[facts])
 	if err != nil {
 		return nil, fmt.Errorf("replay: facts: %w", err)
 	}

@@ -1,9 +1,12 @@
 package replay_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/dlq/replay"
 )
 
 // outAll releases all that may leave and returns what is out, by id.
@@ -98,4 +101,49 @@ func TestBatchEndsWhenNothingIsLeft(t *testing.T) {
 			t.Errorf("%s, though members are still to be taken", s)
 		}
 	})
+}
+
+// TestAnOutcomeReadsNoOtherReplays: what one costs doesn't grow with what the
+// batch has behind it and before it.
+func TestAnOutcomeReadsNoOtherReplays(t *testing.T) {
+	t.Parallel()
+	l := loopSetup(t, fast, 100)
+	l.batch(t, members{n: 20_000, entity: `CASE WHEN i % 2 = 0 THEN 'e' || i % 5000 ELSE '' END`, key: `'k' || i`})
+	l.exec(t, `
+		UPDATE redrive.replays
+		SET state = 'ended', outcome = 'succeeded', outcome_at = now(), released_at = now()
+		WHERE id < 14000`)
+	l.outAll(t)
+	for _, table := range []string{"replays", "dead_jobs", "batches", "runs", "batch_deltas"} {
+		l.exec(t, `ANALYZE redrive.`+table)
+	}
+	for _, e := range []replay.End{succeeded, failed503, {Outcome: replay.Unconfirmed, Code: "deadline"}} {
+		id := int64(l.count(t, `SELECT max(id) FROM redrive.replays WHERE state = 'released'`))
+		err := pgx.BeginFunc(t.Context(), l.pool, func(tx pgx.Tx) error {
+			before, err := rowsRead(t.Context(), tx)
+			if err != nil {
+				return err
+			}
+			if _, err := l.svc.RecordTx(t.Context(), tx, id, e); err != nil {
+				return err
+			}
+			after, err := rowsRead(t.Context(), tx)
+			if after-before > 20 {
+				t.Errorf("%s read %d rows of replays", e.Outcome, after-before)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rowsRead is how many rows of replays this connection has read and not yet told.
+func rowsRead(ctx context.Context, tx pgx.Tx) (n int64, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT seq_tup_read + idx_tup_fetch
+		FROM pg_stat_xact_user_tables
+		WHERE schemaname = 'redrive' AND relname = 'replays'`).Scan(&n)
+	return n, err
 }

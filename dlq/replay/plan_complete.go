@@ -57,6 +57,7 @@ func (s *Service) completePlan(ctx context.Context, tx pgx.Tx, b planRow) error 
 	_, err = tx.Exec(ctx, `
 		UPDATE redrive.batches b
 		SET state = 'planned', plan_hash = $2, plan_revision = plan_revision + 1, planned_at = $3, judging = false,
+		    plan_problem = '', plan_problem_at = NULL,
 		    verdicts = coalesce(v.all, '{}'), eligible = coalesce((v.all ->> 'eligible')::integer, 0),
 		    tenants = (
 			SELECT count(*)

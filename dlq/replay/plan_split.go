@@ -67,6 +67,7 @@ func (s *Service) splitIDs(ctx context.Context, p *rbac.Principal, ids []int64) 
 	if err != nil {
 		return nil, err
 	}
+	ids = slices.Clone(ids) // the caller's stay as they are
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	args["ids"] = ids

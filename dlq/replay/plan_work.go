@@ -45,6 +45,27 @@ const (
 // behind the last one it completes the plan. The batch's row is locked, so that
 // two at once take turns.
 func (s *Service) doPlan(ctx context.Context, batch int64) (done bool, err error) {
+	done, err = s.planPart(ctx, batch)
+	if err != nil && ctx.Err() == nil {
+		s.tellProblem(ctx, batch)
+	}
+	return done, err
+}
+
+// tellProblem shows people that a plan doesn't get on; the next part that works
+// takes it back. What the fault is stands in the log of the engine.
+func (s *Service) tellProblem(ctx context.Context, batch int64) {
+	_, err := s.Pool.Exec(ctx, `
+		UPDATE redrive.batches
+		SET plan_problem = 'Planning met a fault. It is tried again by itself; should this stay, cancel the batch and plan again.',
+		    plan_problem_at = $2
+		WHERE id = (SELECT id FROM redrive.batches WHERE id = $1 AND state = 'planning' FOR UPDATE SKIP LOCKED)`, batch, s.now())
+	if err != nil {
+		s.log().WarnContext(ctx, "problem of a plan not written down", "batch", batch, "error", err)
+	}
+}
+
+func (s *Service) planPart(ctx context.Context, batch int64) (done bool, err error) {
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, planByIndex); err != nil {
 			return fmt.Errorf("replay: plan: %w", err)
@@ -71,7 +92,7 @@ func (s *Service) doPlan(ctx context.Context, batch int64) (done bool, err error
 		}
 		_, err = tx.Exec(ctx, `
 			UPDATE redrive.batches
-			SET plan_cursor = $2, planned = planned + $3
+			SET plan_cursor = $2, planned = planned + $3, plan_problem = '', plan_problem_at = NULL
 			WHERE id = $1`, b.ID, ids[len(ids)-1], added)
 		if err != nil {
 			return fmt.Errorf("replay: plan goes on: %w", err)

@@ -12,6 +12,7 @@ import (
 
 const (
 	releaseEvery = 200 * time.Millisecond
+	soonest      = 20 * time.Millisecond // the shortest pause, for buckets that fill up quickly
 	sweepEvery   = 5 * time.Second
 	roundsATurn  = 50 // rounds of one type before the others get their turn
 )
@@ -22,17 +23,19 @@ func (s *Service) RunRelease(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.runExpiry(ctx) })
 	defer wg.Wait()
-	tick := time.NewTicker(releaseEvery)
+	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for {
-		if _, err := s.ReleaseDue(ctx); err != nil && ctx.Err() == nil {
-			s.log().ErrorContext(ctx, "release round failed", "error", err)
-		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+		_, pause, err := s.releaseDue(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log().ErrorContext(ctx, "release round failed", "error", err)
+		}
+		tick.Reset(pause)
 	}
 }
 
@@ -93,6 +96,12 @@ func (s *Service) forgetRuns(ctx context.Context) error {
 
 // ReleaseDue releases what is due now and returns how many replays left.
 func (s *Service) ReleaseDue(ctx context.Context) (int, error) {
+	n, _, err := s.releaseDue(ctx)
+	return n, err
+}
+
+// releaseDue is ReleaseDue that also says when to look again.
+func (s *Service) releaseDue(ctx context.Context) (released int, pause time.Duration, err error) {
 	type bucket struct{ environment, jobType string }
 	// One probe of an index for each type, however many wait.
 	rows, err := s.Pool.Query(ctx, `
@@ -103,21 +112,24 @@ func (s *Service) ReleaseDue(ctx context.Context) (int, error) {
 			WHERE u.environment = b.environment AND u.job_type = b.job_type AND u.live AND u.due_at <= $1)
 		ORDER BY 1, 2`, s.now())
 	if err != nil {
-		return 0, fmt.Errorf("replay: due buckets: %w", err)
+		return 0, releaseEvery, fmt.Errorf("replay: due buckets: %w", err)
 	}
 	due, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (b bucket, err error) {
 		err = r.Scan(&b.environment, &b.jobType)
 		return b, err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("replay: due buckets: %w", err)
+		return 0, releaseEvery, fmt.Errorf("replay: due buckets: %w", err)
 	}
-	released := 0
+	pause = releaseEvery
 	var failed error
 	for _, b := range due {
 		for range roundsATurn {
-			n, full, err := s.releaseBucket(ctx, b.environment, b.jobType)
+			n, full, soon, err := s.releaseBucket(ctx, b.environment, b.jobType)
 			released += n
+			if soon > 0 {
+				pause = min(pause, soon)
+			}
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("%s in %s: %w", b.jobType, b.environment, err))
 			}
@@ -126,5 +138,5 @@ func (s *Service) ReleaseDue(ctx context.Context) (int, error) {
 			}
 		}
 	}
-	return released, failed
+	return released, pause, failed
 }

@@ -122,7 +122,7 @@ func (s *Service) mayLeave(f facts, it Item, allowOld bool) *End {
 	}
 	t, _ := s.Types().Type(it.JobType)
 	// It was open when it was taken, and its own replay is no other's.
-	f.Status, f.InFlight = "open", 0
+	f.Status, f.InFlight, f.Environment, f.JobType = "open", 0, it.Environment, it.JobType
 	v := decide(f, judging{Environment: it.Environment, JobType: it.JobType, Type: t, InScope: true, AllowOld: allowOld, Now: s.now()})
 	switch v.Code {
 	case Eligible:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,13 +22,14 @@ type round struct {
 	tenants *tenants
 	runs    []*run
 	claimed int
+	dry     bool // the bucket had no more tokens
 	left    []*claimed
 }
 
 // releaseBucket is a round of a type; full says that there may be more. One that
 // failed is done again with more care; where others' keys and entities stood in
 // the way, those after it look first.
-func (s *Service) releaseBucket(ctx context.Context, environment, jobType string) (released int, full bool, err error) {
+func (s *Service) releaseBucket(ctx context.Context, environment, jobType string) (released int, full bool, soon time.Duration, err error) {
 	name := environment + "\x00" + jobType
 	how := s.looked().care(name)
 	r, err := s.tryRound(ctx, environment, jobType, how)
@@ -40,21 +42,29 @@ func (s *Service) releaseBucket(ctx context.Context, environment, jobType string
 		r, err = s.tryRound(ctx, environment, jobType, single)
 	}
 	if err != nil || r == nil {
-		return 0, false, err
+		return 0, false, 0, err
 	}
 	more := r.claimed >= releaseChunk || (len(r.runs) >= runsARound && len(r.left) > 0)
-	return len(r.left), more, nil
+	return len(r.left), more, r.soon(), nil
+}
+
+// soon is when the bucket may have filled up, where that is what keeps more from
+// leaving: a small one is looked at more often, or its rate would never be used.
+func (r *round) soon() time.Duration {
+	if !r.dry {
+		return 0
+	}
+	l := r.bucket.Limit
+	full := time.Duration(float64(l.Burst) / float64(l.PerMinute) * float64(time.Minute))
+	return max(soonest, min(releaseEvery, full/2))
 }
 
 // tryRound is one short transaction. Locks come first, bucket then destination,
 // each in a statement of its own: locking and counting in one would count with a
 // snapshot older than the lock.
 func (s *Service) tryRound(ctx context.Context, environment, jobType string, how care) (r *round, err error) {
-	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) (err error) {
-		// A target's row may be held by a worker who then asks for our key.
-		if err := ledger.GiveWay(ctx, tx); err != nil {
-			return err
-		}
+	// A target's row may be held by a worker who then asks for our key.
+	err = pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{BeginQuery: ledger.BeginGivingWay}, func(tx pgx.Tx) (err error) {
 		r, err = s.round(ctx, tx, environment, jobType, how)
 		if err != nil || r == nil {
 			return err
@@ -131,6 +141,7 @@ func (s *Service) budget(ctx context.Context, tx pgx.Tx, r *round, u *run) (int,
 		return 0, err
 	}
 	n := min(releaseChunk, int(math.Floor(b.Tokens)))
+	r.dry = n < releaseChunk
 	if n < 1 {
 		return 0, nil
 	}
@@ -141,10 +152,10 @@ func (s *Service) budget(ctx context.Context, tx pgx.Tx, r *round, u *run) (int,
 // leave lets up to n replays of the round's batches leave.
 func (s *Service) leave(ctx context.Context, tx pgx.Tx, r *round, n int) error {
 	items, err := s.claim(ctx, tx, r, n)
+	r.claimed, r.dry = len(items), r.dry && len(items) > 0
 	if err != nil || len(items) == 0 {
 		return err
 	}
-	r.claimed = len(items)
 	may, err := s.judgeClaimed(ctx, tx, items, r.how)
 	if err != nil {
 		return err
