@@ -132,11 +132,17 @@ func (s *Server) renderNew(c echo.Context, status int, form planForm, cause erro
 	if err != nil {
 		_, props.Problem = fault(err)
 		props.Refused, status = true, http.StatusUnprocessableEntity
-	} else if props.Words, err = s.selectedWords(c, sel); err != nil {
+	} else if props.Words, err = s.selectedWords(c, sel); problem.Is(err, problem.Invalid) {
+		_, props.Problem = fault(err)
+		props.Refused, status = true, http.StatusUnprocessableEntity
+	} else if err != nil {
 		return err
 	}
+	props.Back = route.Jobs
 	if len(sel.IDs) == 0 {
-		props.Filter = sel.Filter.String()
+		if props.Filter = sel.Filter.String(); props.Filter != "" {
+			props.Back = route.JobsWhere(route.ParamQuery, props.Filter)
+		}
 	}
 	if props.Page, err = s.page(c, "Plan a replay of "+orNothing(props.Words), layout.SectionJobs); err != nil {
 		return err
@@ -159,6 +165,9 @@ func (s *Server) selectedWords(c echo.Context, sel replay.Selection) (string, er
 	found, err := dlq.List(c.Request().Context(), s.config.Pool, s.principal(c), dlq.ListQuery{Filter: sel.Filter, Limit: 1, Now: s.people.Now()})
 	if err != nil {
 		return "", err
+	}
+	if found.Total.N == 0 {
+		return "", problem.At(problem.Invalid, route.ParamQuery, "No job that you may see matches this filter, so there is nothing to plan.")
 	}
 	if found.Total.More {
 		return "all jobs that match, more than " + component.Count(int(found.Total.N)), nil

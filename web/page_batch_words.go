@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"time"
 
 	"github.com/redrive-dlq/redrive/dlq/board"
@@ -26,7 +27,7 @@ func (s *Server) willHappen(b board.Batch, perMinute, canary int) []string {
 	}
 	words = append(words, pace+".")
 	if guard := guardWords(t); guard != "" {
-		words = append(words, guard)
+		words = append(words, strings.Replace(guard, "of this key", "of each key", 1))
 	}
 	return append(words, "They go to "+s.destinationName(b)+".")
 }

@@ -164,11 +164,15 @@ func TestTypesPageShowsPoliciesAndWhatIsUndeclared(t *testing.T) {
 	if got := text(doc.Find("h1")); got != "2 job types are declared, 1 arrived undeclared" {
 		t.Errorf("titled %q", got)
 	}
-	for _, want := range []string{"sends one e-mail to the customer", "by key, scope welcome", "/to_email", "http://127.0.0.1:9010/jobs; outcome within 15 min",
+	for _, want := range []string{"sends one e-mail to the customer", "by key, scope welcome", "http://127.0.0.1:9010/jobs; outcome within 15 min",
 		"no target: 1 dead job there can't be replayed", "Moves money", "<i>unknown</i>", "targets) in production."} {
 		if !strings.Contains(text(doc.Find("main")), want) {
 			t.Errorf("lacks %q", want)
 		}
+	}
+	one := b.as(t, rbac.Viewer).open(t, "/types/send_welcome_email", http.StatusOK)
+	if !strings.Contains(text(one.Find("main")), "/to_email") {
+		t.Errorf("the type's own page doesn't say what may be edited: %s", text(one.Find("main")))
 	}
 }
 

@@ -23,6 +23,7 @@ func (s *Server) pageRoutes() []Route {
 		{Method: http.MethodGet, Path: route.BatchPattern, Name: "batch", Audience: Browser, Policy: read, Handle: s.batchPage},
 		{Method: http.MethodGet, Path: route.BatchEvents, Name: "batch.events", Audience: Browser, Policy: read, Stream: true, Handle: s.batchEvents},
 		{Method: http.MethodGet, Path: route.Types, Name: "types", Audience: Browser, Policy: read, Handle: s.typesPage},
+		{Method: http.MethodGet, Path: route.TypePattern, Name: "type", Audience: Browser, Policy: read, Handle: s.typePage},
 		{Method: http.MethodGet, Path: route.Sources, Name: "sources", Audience: Browser, Policy: read, Handle: s.sourcesPage},
 		{Method: http.MethodGet, Path: route.Targets, Name: "targets", Audience: Browser, Policy: read, Handle: s.targetsPage},
 		{Method: http.MethodGet, Path: route.Audit, Name: "audit", Audience: Browser, Policy: Needs(rbac.ReadAudit), Handle: s.auditPage},

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -14,22 +15,21 @@ import (
 
 // targetsPage shows where replays go in each environment, and how they fare.
 func (s *Server) targetsPage(c echo.Context) error {
-	p, chosen := s.principal(c), s.environment(c)
-	flows, err := board.Flows(c.Request().Context(), s.config.Pool, p, chosen, s.people.Now())
+	p, chosen, now := s.principal(c), s.environment(c), s.people.Now()
+	flows, err := board.Flows(c.Request().Context(), s.config.Pool, p, chosen, now)
+	if err != nil {
+		return err
+	}
+	health, err := board.ReadHealth(c.Request().Context(), s.config.Pool, p, chosen, now)
 	if err != nil {
 		return err
 	}
 	props := targets.Props{}
 	rows := s.targetRows(p, chosen)
 	for _, row := range rows {
-		for _, f := range flows {
-			for _, name := range row.Types {
-				if f.Environment == row.Environment && f.JobType == name {
-					row.add(f)
-				}
-			}
-		}
-		row.judge()
+		row.addAll(flows)
+		row.meet(health, now)
+		s.offerTargetHold(c, row)
 		props.Rows = append(props.Rows, row.Row)
 	}
 	title := s.environmentTitle(c, "Replays go to "+component.Plural(len(rows), "destination", "destinations"))
@@ -42,6 +42,7 @@ func (s *Server) targetsPage(c echo.Context) error {
 // targetRow is a row that is being counted.
 type targetRow struct {
 	targets.Row
+	destination string
 	unconfirmed int
 }
 
@@ -62,7 +63,8 @@ func (s *Server) targetRows(p *rbac.Principal, chosen string) []*targetRow {
 			}
 			row := known[target.Destination()]
 			if row == nil {
-				row = &targetRow{Row: targets.Row{Name: destinationWords(target), Environment: environment, Kind: "River", Within: target.OutcomeWithin}}
+				row = &targetRow{destination: target.Destination(), Row: targets.Row{Name: destinationWords(target), Environment: environment, Kind: "River",
+					Within: target.OutcomeWithin, Limit: target.InFlight()}}
 				if target.HTTP != nil {
 					row.Kind = "HTTP"
 				}
@@ -74,6 +76,18 @@ func (s *Server) targetRows(p *rbac.Principal, chosen string) []*targetRow {
 		}
 	}
 	return rows
+}
+
+// addAll adds what went there of the row's types.
+func (r *targetRow) addAll(flows []board.Flow) {
+	for _, f := range flows {
+		for _, name := range r.Types {
+			if f.Environment == r.Environment && f.JobType == name {
+				r.add(f)
+			}
+		}
+	}
+	r.judge()
 }
 
 func (r *targetRow) add(f board.Flow) {
@@ -99,4 +113,60 @@ func (r *targetRow) judge() {
 	default:
 		r.Health = "healthy"
 	}
+}
+
+// meet adds what is known of the destination itself: its breaker, which says
+// more than the last day, what is out, and the holds on it.
+func (r *targetRow) meet(h board.Health, now time.Time) {
+	for _, d := range h.Destinations {
+		if d.Environment != r.Environment || d.Name != r.destination {
+			continue
+		}
+		r.InFlight, r.Undelivered = d.Out, d.Undelivered
+		if words := breakerWords(d.Destination, now); words != "" {
+			r.Health, r.Text = "failing", words
+			if d.Breaker == "half_open" {
+				r.Health = "degraded"
+			}
+		}
+	}
+	for _, held := range h.Holds {
+		if held.Environment == r.Environment && (held.Destination == r.destination || held.Destination == "" && held.JobType == "") {
+			r.Held = byWords(held)
+		}
+		if held.Environment == r.Environment && held.JobType != "" {
+			for _, name := range r.Types {
+				if name == held.JobType {
+					r.HeldTypes = append(r.HeldTypes, name)
+				}
+			}
+		}
+	}
+}
+
+// breakerWords says that the breaker keeps replays back; empty when it doesn't.
+func breakerWords(d board.Destination, now time.Time) string {
+	var words string
+	switch d.Breaker {
+	case "open":
+		words = "replays wait: it fails"
+		if d.FailingSince != nil {
+			words += " since " + timeOfDay(*d.FailingSince, now)
+		}
+		if d.RetryAt != nil {
+			words += "; a few try again at " + timeOfDay(*d.RetryAt, now)
+		}
+	case "half_open":
+		words = "it failed, and a few replays try it now"
+	default:
+		return ""
+	}
+	return words + orEmpty("; ", d.Why)
+}
+
+func orEmpty(before, s string) string {
+	if s == "" {
+		return ""
+	}
+	return before + s
 }

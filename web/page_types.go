@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -20,18 +21,40 @@ type CatalogueInForce struct {
 	NeedsRestart []string // what it says and this process takes up at its next start
 }
 
+// typesSeen is what pages of types read beside the catalogue.
+type typesSeen struct {
+	counts []board.TypeCount
+	health board.Health
+	proofs []board.Proof
+}
+
+func (s *Server) typesSeen(c echo.Context) (seen typesSeen, err error) {
+	ctx, p, environment := c.Request().Context(), s.principal(c), s.environment(c)
+	if seen.counts, err = board.Types(ctx, s.config.Pool, p, environment); err != nil {
+		return seen, err
+	}
+	if seen.health, err = board.ReadHealth(ctx, s.config.Pool, p, environment, s.people.Now()); err != nil {
+		return seen, err
+	}
+	seen.proofs, err = board.Proofs(ctx, s.config.Pool, p)
+	return seen, err
+}
+
 // typesPage shows the catalogue beside what arrived.
 func (s *Server) typesPage(c echo.Context) error {
-	counts, err := board.Types(c.Request().Context(), s.config.Pool, s.principal(c), s.environment(c))
+	seen, err := s.typesSeen(c)
 	if err != nil {
 		return err
 	}
 	catalogue := s.config.Types()
-	props := types.Props{}
+	props := types.Props{Version: s.catalogueVersion()}
 	for _, t := range catalogue.Types() {
-		props.Rows = append(props.Rows, typeRow(t, catalogue.Environments, counts))
+		props.Rows = append(props.Rows, typeRow(t, catalogue.Environments, seen))
 	}
-	props.Undeclared = undeclared(catalogue, counts)
+	if err := s.offerTypeHolds(c, props.Rows); err != nil {
+		return err
+	}
+	props.Undeclared = undeclared(catalogue, seen.counts)
 	title := component.Plural(len(props.Rows), "job type is", "job types are") + " declared"
 	if n := len(props.Undeclared); n > 0 {
 		title += ", " + component.Count(n) + " arrived undeclared"
@@ -42,11 +65,25 @@ func (s *Server) typesPage(c echo.Context) error {
 	return s.render(c, http.StatusOK, types.View(props))
 }
 
-func typeRow(t *jobtype.Type, environments []string, counts []board.TypeCount) types.Row {
-	row := types.Row{Name: t.Name, Owner: t.Owner, Runbook: t.Runbook, SideEffects: sideEffects(t), Money: t.MoneyRisk(),
-		Idempotency: idempotencyWords(t), Edits: t.Edits.Payload}
+// catalogueVersion is the version in force; zero where none is kept.
+func (s *Server) catalogueVersion() types.Version {
+	if s.config.Catalogue == nil {
+		return types.Version{}
+	}
+	in := s.config.Catalogue()
+	v := types.Version{ID: strconv.FormatInt(in.ID, 10), LoadedAt: in.LoadedAt, LoadedBy: in.LoadedBy, Sum: in.Sum,
+		First: in.Changes == nil, NeedsRestart: in.NeedsRestart}
+	for _, change := range in.Changes {
+		v.Changes = append(v.Changes, types.Change(change))
+	}
+	return v
+}
+
+func typeRow(t *jobtype.Type, environments []string, seen typesSeen) types.Row {
+	row := types.Row{Name: t.Name, Owner: t.Owner, SideEffects: sideEffects(t), Money: t.MoneyRisk(),
+		Idempotency: idempotencyWords(t), Proven: provenWords(t, seen.proofs), Limits: limitWords(t)}
 	dead := map[string]int{}
-	for _, n := range counts {
+	for _, n := range seen.counts {
 		if n.JobType == t.Name {
 			row.Open += n.Open
 			dead[n.Environment] = n.Total
@@ -60,6 +97,10 @@ func typeRow(t *jobtype.Type, environments []string, counts []board.TypeCount) t
 		case dead[environment] > 0:
 			row.Targets = append(row.Targets, types.Target{Environment: environment,
 				Text: "no target: " + component.Plural(dead[environment], "dead job", "dead jobs") + " there can't be replayed"})
+		}
+		now := types.Now{Environment: environment, Text: nowWords(seen.health, environment, t.Name), Held: heldWords(seen.health, environment, t.Name, target.Destination())}
+		if now.Text != "" || now.Held != "" {
+			row.Now = append(row.Now, now)
 		}
 	}
 	return row
@@ -84,57 +125,4 @@ func undeclared(catalogue *jobtype.Catalogue, counts []board.TypeCount) []types.
 	}
 	slices.SortStableFunc(list, func(a, b types.Undeclared) int { return b.Jobs - a.Jobs })
 	return list
-}
-
-// sideEffects are what a run of the type does outside, each as a sentence's end.
-func sideEffects(t *jobtype.Type) []string {
-	var texts []string
-	for _, e := range t.SideEffects {
-		switch {
-		case e.Kind == "none":
-		case e.Text != "":
-			texts = append(texts, e.Text)
-		default:
-			texts = append(texts, e.Kind)
-		}
-	}
-	return texts
-}
-
-// idempotencyWords says what keeps a second run from repeating the effect.
-func idempotencyWords(t *jobtype.Type) string {
-	var words string
-	switch t.Idempotency.By {
-	case "key":
-		words = "by key, scope " + t.Scope()
-	case "unique_constraint":
-		words = "by a unique constraint of the application"
-	case "marker":
-		words = "by a marker of the application"
-	default:
-		words = "none: a second run repeats it"
-		if !t.HasEffect() {
-			words = "not needed: it does nothing outside"
-		}
-	}
-	if t.Idempotency.ProviderDeduplicates {
-		words += "; the provider refuses a second effect of one key"
-	}
-	return words
-}
-
-// targetWords says where replays go: "River app-prod, queue mail; outcome within 15 min".
-func targetWords(t jobtype.Target) string {
-	return destinationWords(t) + "; outcome within " + component.Duration(t.OutcomeWithin)
-}
-
-// destinationWords names the endpoint behind a target.
-func destinationWords(t jobtype.Target) string {
-	switch {
-	case t.River != nil:
-		return "River " + t.River.Client + ", queue " + t.River.Queue
-	case t.HTTP != nil:
-		return t.HTTP.URL
-	}
-	return "nowhere"
 }

@@ -33,17 +33,15 @@ func tables(theme string) []Page {
 		{ID: "s2", Agent: "Chrome on Android", Address: "192.0.2.14", Created: ago(7 * time.Hour), LastSeen: ago(25 * time.Minute), Expires: ago(-5 * time.Hour)},
 	}
 	return []Page{
-		{"types", "types", types.View(types.Props{Page: page("10 job types are declared, 1 is not", layout.SectionTypes, "", route.Types), Undeclared: []types.Undeclared{{Name: "legacy_export", Jobs: 4, Missing: "a target, the side effect, how repeats are prevented"}}, Rows: []types.Row{
-			{Name: "send_welcome_email", Owner: "growth", Runbook: "https://runbooks.example.com/welcome-email", SideEffects: []string{"sends one e-mail to the customer"}, Idempotency: "by key, scope welcome", Edits: []string{"/to_email"}, Targets: []types.Target{{Environment: "production", Text: "River app-production, queue mail; outcome within 15 min"}, {Environment: "staging", Text: "River app-staging, queue mail"}}, Open: 611},
-			{Name: "charge_card", Owner: "billing", SideEffects: []string{"charges the customer's card"}, Money: true, Idempotency: "by key, scope charge", Targets: []types.Target{{Environment: "production", Text: "River app-production, queue billing"}}, Open: 305},
-		}})},
+		{"types", "types", types.View(typesProps(page("10 job types are declared, 1 is not", layout.SectionTypes, "", route.Types)))},
+		{"type", "type", types.One(typeProps(page("charge_card", layout.SectionTypes, "", route.Type("charge_card"))))},
 		{"sources", "sources", sources.View(sources.Props{Page: page("4 sources, 1 needs a look", layout.SectionSources, "", route.Sources), Quarantined: 1, Quarantine: []sources.Quarantined{{At: ago(time.Hour), Source: "legacy-billing", Problem: "byte 114 is not UTF-8: send payload_encoding base64", Size: 4410}}, Rows: []sources.Row{
 			{Name: "app-production", Environment: "production", Kind: "River", Health: "healthy", LastSeen: ago(2 * time.Second), Jobs: 1604, Promise: "nothing, by the trigger"},
 			{Name: "legacy-billing", Environment: "production", Kind: "HTTP", Health: "degraded", Text: "no document for 3 d", LastSeen: ago(72 * time.Hour), Jobs: 12, Promise: "what its workers don't send"},
 		}})},
 		{"targets", "targets", targets.View(targets.Props{Page: page("3 targets, 1 is failing", layout.SectionTargets, "", route.Targets), Rows: []targets.Row{
-			{Name: "River app-production, queue mail", Environment: "production", Kind: "River", Types: []string{"send_welcome_email", "send_invoice"}, Health: "healthy", InFlight: 1, Succeeded: 88, Failed: 2, LastSent: ago(4 * time.Minute), Within: 15 * time.Minute},
-			{Name: "River app-production, queue billing", Environment: "production", Kind: "River", Types: []string{"charge_card"}, Health: "failing", Text: "31 of the last 40 failed with 503", Succeeded: 9, Failed: 31, LastSent: ago(11 * time.Minute)},
+			{Name: "River app-production, queue mail", Environment: "production", Kind: "River", Types: []string{"send_welcome_email", "send_invoice"}, Health: "healthy", InFlight: 4, Limit: 8, Undelivered: 1, Succeeded: 88, Failed: 2, LastSent: ago(4 * time.Minute), Within: 15 * time.Minute},
+			{Name: "River app-production, queue billing", Environment: "production", Kind: "River", Types: []string{"charge_card"}, Health: "failing", Text: "replays wait: it fails since 14:02 UTC; a few try again at 14:31 UTC; 31 of the last 40 failed with 503", Limit: 4, Held: "by oncall@demo.test since 2026-03-30 14:03 UTC: provider outage", HeldTypes: []string{"charge_card"}, Succeeded: 9, Failed: 31, LastSent: ago(11 * time.Minute)},
 		}})},
 		{"audit", "audit", audit.View(audit.Props{Page: page("4 audit entries, newest first", layout.SectionAudit, "", route.Audit), Filter: audit.Filter{Object: "wel_8821"}, Actions: []component.Choice{{Value: "replay.order", Word: "Ordered a replay"}, {Value: "job.edit", Word: "Edited a payload"}}, Entries: Entries(), Pages: component.Pages{Next: "/audit?cursor=x"}})},
 		{"account", "account", account.View(account.Props{Page: page("Your account and its 2 sessions", layout.SectionAccount, "", route.Account), Sessions: sessions, Scope: "production and staging, all types"})},
