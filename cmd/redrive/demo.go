@@ -107,6 +107,8 @@ func (d *demoCmd) serve(ctx context.Context, log *slog.Logger, pool *pgxpool.Poo
 	}
 	defer c.Close()
 	defer reloadOnHangup(ctx, c)()
+	world.Play(ctx, people, c.Replays())
+	log.Info("demo providers", "url", world.ProvidersURL())
 	fmt.Printf("Redrive is ready: http://%s\n", listener.Addr())
 	return c.Run(ctx, listener)
 }

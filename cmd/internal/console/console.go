@@ -114,6 +114,9 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 	return c, err
 }
 
+// Replays orders replays, for programs around the console.
+func (c *Console) Replays() *replay.Service { return c.replays }
+
 // rivers opens each declared River once, as a source and as a target.
 func (c *Console) rivers(ctx context.Context, capturer *dlq.Capturer) ([]*rivertarget.Client, error) {
 	var clients []*rivertarget.Client

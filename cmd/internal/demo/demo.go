@@ -55,6 +55,7 @@ type World struct {
 	providers *providers.Server
 	clients   map[string]*river.Client[pgx.Tx]
 	cancel    context.CancelFunc
+	stopPlay  context.CancelFunc
 	trickling sync.WaitGroup
 }
 
@@ -162,6 +163,10 @@ func (w *World) Stop(ctx context.Context) error {
 	if w.cancel != nil {
 		w.cancel()
 		w.cancel = nil
+	}
+	if w.stopPlay != nil {
+		w.stopPlay()
+		w.stopPlay = nil
 	}
 	w.trickling.Wait()
 	if w.providers != nil {
