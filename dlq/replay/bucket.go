@@ -17,9 +17,11 @@ type bucket struct {
 	JobType     string
 	Limit       jobtype.Rate
 	Tokens      float64
-	At          time.Time // the wall clock that limits go by: the database's
-	Jumped      bool      // the wall clock isn't to be trusted this time
-	dirty       bool      // it has to be written even when nothing leaves
+	At          time.Time     // the wall clock that limits go by: the database's
+	Left        time.Time     // when the last replay of the round left, by the same clock; zero: none did
+	Jumped      bool          // the wall clock isn't to be trusted this time
+	ran         time.Duration // of the process, when At was read
+	dirty       bool          // it has to be written even when nothing leaves
 }
 
 func (b *bucket) name() string { return b.Environment + "\x00" + b.JobType }
@@ -47,7 +49,8 @@ func (s *Service) takeBucket(ctx context.Context, tx pgx.Tx, environment, jobTyp
 	if s.Now != nil {
 		b.At = s.Now()
 	}
-	b.Jumped = s.looked().at(b.name(), b.At, s.ran())
+	b.ran = s.ran()
+	b.Jumped = s.looked().at(b.name(), b.At, b.ran)
 	b.Tokens = b.refilled(tokens, refilled, b.Limit.PerMinute, b.Limit.Burst)
 	b.dirty = refilled != nil && b.Jumped
 	return b, true, nil
@@ -74,12 +77,34 @@ func (b *bucket) refilledSmall(tokens *float64, since *time.Time, perMinute int)
 	return b.refilled(tokens, since, perMinute, perSecond(perMinute))
 }
 
+// leaves is the moment at which replays leave, by the clock of the limits: it
+// goes on as the process runs, so that no jump reaches into a round.
+func (s *Service) leaves(b *bucket) time.Time {
+	b.Left = b.At.Add(max(0, s.ran()-b.ran))
+	return b.Left
+}
+
+// at is when the buckets of this round were last looked at.
+func (b *bucket) at() time.Time {
+	if b.Left.IsZero() {
+		return b.At
+	}
+	return b.Left
+}
+
+// rest is what a bucket holds after so many left. What came in between the look
+// and their leaving counts only as far as it would have fitted in before: else a
+// slow round of a full bucket, and the next one, would pass the limit together.
+func (b *bucket) rest(tokens float64, left, perMinute, burst int) float64 {
+	return max(tokens, refill(tokens, b.at().Sub(b.At), perMinute, burst)) - float64(left)
+}
+
 // put queues the bucket's new state.
 func (b *bucket) put(batch *pgx.Batch) {
 	batch.Queue(`
 		UPDATE redrive.release_buckets
 		SET tokens = $3, refilled_at = $4
-		WHERE environment = $1 AND job_type = $2`, b.Environment, b.JobType, b.Tokens, b.At)
+		WHERE environment = $1 AND job_type = $2`, b.Environment, b.JobType, b.Tokens, b.at())
 }
 
 // perSecond is what a rate lets through in a second, at least one.

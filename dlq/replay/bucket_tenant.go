@@ -102,7 +102,7 @@ func (t *tenants) put(batch *pgx.Batch) {
 	var names []string
 	var tokens []float64
 	for name, n := range t.taken {
-		names, tokens = append(names, name), append(tokens, t.tokens[name]-float64(n))
+		names, tokens = append(names, name), append(tokens, t.bucket.rest(t.tokens[name], n, t.bucket.Limit.PerTenantPerMinute, perSecond(t.bucket.Limit.PerTenantPerMinute)))
 	}
 	batch.Queue(`
 		INSERT INTO redrive.tenant_buckets (environment, job_type, tenant, tokens, refilled_at)
@@ -110,5 +110,5 @@ func (t *tenants) put(batch *pgx.Batch) {
 		FROM unnest($3::text[], $4::float8[]) AS t(tenant, tokens)
 		ON CONFLICT (environment, job_type, tenant) DO UPDATE
 			SET tokens = excluded.tokens, refilled_at = excluded.refilled_at`,
-		t.bucket.Environment, t.bucket.JobType, names, tokens, t.bucket.At)
+		t.bucket.Environment, t.bucket.JobType, names, tokens, t.bucket.at())
 }

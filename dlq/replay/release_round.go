@@ -178,7 +178,7 @@ func (s *Service) leave(ctx context.Context, tx pgx.Tx, r *round, n int) error {
 	for _, c := range stayed {
 		r.tenants.give(c.Tenant)
 	}
-	r.bucket.Tokens -= float64(len(r.left))
+	r.bucket.Tokens = r.bucket.rest(r.bucket.Tokens, len(r.left), r.bucket.Limit.PerMinute, r.bucket.Limit.Burst)
 	r.dest.left(len(r.left), undelivered)
 	return nil
 }

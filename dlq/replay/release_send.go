@@ -105,7 +105,7 @@ func (s *Service) markReleased(ctx context.Context, tx pgx.Tx, items []*claimed,
 	if len(left) == 0 {
 		return nil, nil
 	}
-	now := s.now()
+	now := s.leaves(items[0].run.bucket)
 	tag, err := tx.Exec(ctx, `
 		UPDATE redrive.replays r
 		SET state = 'released', behind = false, released_at = $5, delivered_at = CASE WHEN u.delivered THEN $5::timestamptz END,

@@ -52,6 +52,7 @@ type run struct {
 	Bad           int64
 
 	environment string
+	bucket      *bucket // of the round
 	target      jobtype.Target
 	tokens      float64 // of its own rate, refilled
 	left        int     // how many left in this round
@@ -92,6 +93,7 @@ func (s *Service) readRuns(ctx context.Context, tx pgx.Tx, b *bucket) ([]*run, e
 		if u.target, err = decodeTarget(u.TargetKind, u.RawTarget); err != nil {
 			return nil, fmt.Errorf("replay: target of batch %d: %w", u.BatchID, err)
 		}
+		u.bucket = b
 		u.environment, u.tokens, u.served = b.Environment, b.Tokens, u.TenantCursor
 		if u.RatePerMinute > 0 && u.RatePerMinute < b.Limit.PerMinute {
 			u.tokens = b.refilledSmall(u.Tokens, u.RefilledAt, u.RatePerMinute)
@@ -124,8 +126,9 @@ func (s *Service) begin(ctx context.Context, tx pgx.Tx, b *bucket, u *run) error
 
 // put queues the run's new state.
 func (u *run) put(batch *pgx.Batch, b *bucket) {
+	tokens := b.rest(u.tokens, u.left, u.RatePerMinute, perSecond(u.RatePerMinute))
 	batch.Queue(`
 		UPDATE redrive.runs
 		SET tokens = $2, refilled_at = $3, served_at = $3, tenant_cursor = $4, live = live AND NOT $5
-		WHERE batch_id = $1`, u.BatchID, u.tokens-float64(u.left), b.At, u.served, u.Kind == "single" && u.left > 0)
+		WHERE batch_id = $1`, u.BatchID, tokens, b.at(), u.served, u.Kind == "single" && u.left > 0)
 }
