@@ -10,7 +10,6 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
-	"github.com/redrive-dlq/redrive/dlq/replay"
 )
 
 // planTypes join the types of pageCatalogue: one that nothing keeps from
@@ -59,19 +58,6 @@ func (b *testBundle) dead(t *testing.T, jobType, name, state string) string {
 	return id
 }
 
-// plans sends the form of a selection and does the planning, as the engine
-// would; it returns the batch's page.
-func (cl *client) plans(t *testing.T, pairs ...string) string {
-	t.Helper()
-	w := cl.post("/batches/new", append(pairs, "reason", "the provider is back")...)
-	path := w.Header().Get("Location")
-	if w.Code != http.StatusSeeOther || !strings.HasPrefix(path, "/batches/") {
-		t.Fatalf("plan: %d to %q\n%.2000s", w.Code, path, text(page(t, w).Find("main")))
-	}
-	cl.b.work(t, replay.WorkPlan, query[int64](t, cl.b, `SELECT $1::bigint`, strings.TrimPrefix(path, "/batches/")))
-	return path
-}
-
 // send fills in the page's only form, keeps what stands in it unless pairs
 // change it, and sends it as a browser without scripts would.
 func (cl *client) send(t *testing.T, form *goquery.Selection, pairs ...string) *goquery.Document {
@@ -81,13 +67,8 @@ func (cl *client) send(t *testing.T, form *goquery.Selection, pairs ...string) *
 	if w.Code == http.StatusSeeOther {
 		return cl.open(t, w.Header().Get("Location"), http.StatusOK)
 	}
-	doc := page(t, w)
-	doc.Find("html").SetAttr("data-status", http.StatusText(w.Code))
-	return doc
+	return page(t, w)
 }
-
-// status is that of a page that send got at once; empty after a redirect.
-func status(doc *goquery.Document) string { return doc.Find("html").AttrOr("data-status", "") }
 
 func filled(t *testing.T, form *goquery.Selection, pairs ...string) (path, body string) {
 	t.Helper()

@@ -117,7 +117,7 @@ func (b *bench) serveAnd(ctx context.Context, f func(context.Context) error) err
 }
 
 func (b *bench) measure(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{b.captures, b.pages, b.plans} {
+	for _, part := range []func(context.Context) error{b.captures, b.pages, b.plans, b.releases} {
 		if err := part(ctx); err != nil {
 			return err
 		}
