@@ -37,7 +37,7 @@ export function live(afterSwap) {
   stream.addEventListener("message", refresh);
   stream.addEventListener("change", refresh);
   stream.addEventListener("open", () => {
-    if (trouble > 0) refresh(); // what happened meanwhile
+    refresh(); // what happened since the page was made, or while the line was down
     trouble = 0;
     offline.hidden = true;
   });
