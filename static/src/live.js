@@ -1,5 +1,8 @@
 // A page with data-live listens to that stream; each event fetches the page
-// again and swaps the #live region. What is open, focused or selected stays.
+// again and merges its #live region into this one. What is open, focused,
+// selected or typed stays.
+import { Idiomorph } from "idiomorph";
+
 export function live(afterSwap) {
   const region = document.getElementById("live");
   const url = document.querySelector("[data-live]")?.dataset.live;
@@ -21,7 +24,7 @@ export function live(afterSwap) {
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById("live");
-      if (fresh) swap(region, fresh);
+      if (fresh) merge(region, fresh);
       afterSwap(region);
       offline.hidden = true;
     } catch {
@@ -48,20 +51,20 @@ export function live(afterSwap) {
   addEventListener("pagehide", () => stream.close());
 }
 
-function swap(region, fresh) {
-  const selection = getSelection();
-  if (!selection.isCollapsed && region.contains(selection.anchorNode)) selection.removeAllRanges();
-  const typed = region.querySelector("textarea:focus, input:focus");
-  if (typed && typed.value !== typed.defaultValue) return; // never takes away what one types
-  const focused = region.contains(document.activeElement) ? document.activeElement.id : "";
-  for (const details of region.querySelectorAll("details[id]")) {
-    const twin = fresh.querySelector(`#${CSS.escape(details.id)}`);
-    if (twin) twin.open = details.open;
-  }
-  for (const field of region.querySelectorAll("textarea[id]")) {
-    const twin = fresh.querySelector(`#${CSS.escape(field.id)}`);
-    if (twin) twin.value = field.value;
-  }
-  region.replaceChildren(...fresh.childNodes);
-  if (focused) document.getElementById(focused)?.focus();
+// merge changes what differs and leaves the rest in place, so that a button that
+// is being pressed, or has the focus, is still the same button afterwards.
+function merge(region, fresh) {
+  Idiomorph.morph(region, fresh, {
+    callbacks: {
+      beforeNodeMorphed: (node) => !touched(node),
+      beforeAttributeUpdated: (name, node) => !(name === "open" && node.localName === "details"),
+    },
+  });
+}
+
+// touched tells whether a person has changed a field: it is never taken away.
+function touched(node) {
+  if (node.localName === "select") return [...node.options].some((option) => option.selected !== option.defaultSelected);
+  if (node.localName === "textarea") return node.value !== node.defaultValue;
+  return node.localName === "input" && (node.value !== node.defaultValue || node.checked !== node.defaultChecked);
 }

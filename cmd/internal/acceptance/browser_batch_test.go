@@ -147,12 +147,17 @@ func approveIncident(t *testing.T, b *tab, batch string) {
 }
 
 // stopIncident: the canary passes, then the provider fails and the batch stops
-// by itself and says why; the page tells it without a reload.
+// by itself and says why; the page tells it without a reload, and the button
+// under one's pointer stays the same button while it does.
 func stopIncident(t *testing.T, b *tab, batch string) {
 	t.Helper()
 	b.open(route.Batch(batch))
+	b.read(`document.querySelector("#cancel").kept = true, ""`)
 	awaitFor(t, batchPatience, "the stop", func() bool { return b.demo.batch(t, batch).State == "paused" })
 	b.wait("the stop, by itself", `document.querySelector("main").innerText.includes("failed (limit 20 %)")`)
+	if b.read(`document.querySelector("#cancel").kept === true`) != "true" {
+		t.Error("a live update put another button in the place of the one that was there")
+	}
 	now := b.demo.batch(t, batch)
 	if now.PauseKind != "failures" || now.Progress["succeeded"] < 5 || now.Progress["failed"] == 0 {
 		t.Errorf("stopped as %+v", now)

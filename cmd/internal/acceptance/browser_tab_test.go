@@ -185,12 +185,19 @@ func (b *tab) follow(selector string) int {
 	return b.lands("click "+selector, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
+// gone is what the browser says of an element that a live page has taken away
+// between finding it and clicking it: nothing was clicked then.
+const gone = "Could not find node with given id"
+
 // lands does what leads to another page and returns that page's status.
 func (b *tab) lands(what string, steps ...chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	res, err := chromedp.RunResponse(ctx, steps...)
+	for err != nil && strings.Contains(err.Error(), gone) && ctx.Err() == nil {
+		res, err = chromedp.RunResponse(ctx, steps...)
+	}
 	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", what, err, b.here())
 	}
