@@ -158,16 +158,19 @@ func TryLock(ctx context.Context, tx pgx.Tx, k Key) (bool, error) {
 // GiveWay makes the transaction give up a lock that it can't have within half
 // a second. A caller's open transaction may hold a job's row and then ask for
 // its key, which we hold: ours ends then, before PostgreSQL looks for a
-// deadlock and ends the caller's.
+// deadlock and ends the caller's. PostgreSQL ends it too, and lets its locks go,
+// when its process says nothing for five seconds: stopped, or its machine gone.
 func GiveWay(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '500ms'`); err != nil {
+	_, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', '500ms', true), set_config('idle_in_transaction_session_timeout', '5s', true)`)
+	if err != nil {
 		return fmt.Errorf("ledger: give way: %w", err)
 	}
 	return nil
 }
 
-// BeginGivingWay begins a transaction that gives way, in one go.
-const BeginGivingWay = `BEGIN; SET LOCAL lock_timeout = '500ms'`
+// BeginGivingWay begins a transaction that gives way, in one go, and whose locks
+// many wait for: its process may be silent for a second.
+const BeginGivingWay = `BEGIN; SET LOCAL lock_timeout = '500ms'; SET LOCAL idle_in_transaction_session_timeout = '1s'`
 
 // IsBusy reports whether a transaction gave way.
 func IsBusy(err error) bool {
