@@ -87,32 +87,3 @@ func quarantinePreview(raw []byte) string {
 	out, _ := redact.JSON(raw)
 	return cut(redact.Visible(string(redact.Storable(out))), maxPreview)
 }
-
-// QuarantinedCapture is a kept capture as people may read it.
-type QuarantinedCapture struct {
-	ID          int64
-	Door        string
-	Environment string
-	Source      string
-	Error       string
-	Preview     string
-	Bytes       int64 // as stored
-	ReceivedAt  time.Time
-}
-
-// QuarantineList returns the newest kept captures.
-func QuarantineList(ctx context.Context, tx pgx.Tx, limit int) ([]QuarantinedCapture, error) {
-	rows, err := tx.Query(ctx, `
-		SELECT id, door, environment, source, error, preview, octet_length(raw)::bigint, received_at
-		FROM redrive.quarantine
-		ORDER BY received_at DESC, id DESC
-		LIMIT $1`, limit)
-	if err != nil {
-		return nil, fmt.Errorf("dlq: quarantine: list: %w", err)
-	}
-	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[QuarantinedCapture])
-	if err != nil {
-		return nil, fmt.Errorf("dlq: quarantine: list: %w", err)
-	}
-	return out, nil
-}

@@ -126,30 +126,6 @@ const batchSQL = `
 		WHERE i.batch_id = b.id) t
 	WHERE `
 
-// Batches reads one page of batches, newest first. Errors: Invalid (cursor),
-// Forbidden.
-func Batches(ctx context.Context, db dlq.DB, p *rbac.Principal, environment, at string) (BatchPage, error) {
-	where, args, err := scoped(p, "b", environment, pgx.NamedArgs{"limit": pageSize + 1})
-	if err != nil {
-		return BatchPage{}, err
-	}
-	place, err := readPlace(at, batchCursor, environment)
-	if err != nil {
-		return BatchPage{}, err
-	}
-	more, order := place.condition("b.created_at", "b.id", args)
-	found, err := collect[Batch](ctx, db, "batches", batchSQL+where+`
-		  AND `+more+`
-		ORDER BY b.created_at `+order+`, b.id `+order+`
-		LIMIT @limit`, args)
-	if err != nil {
-		return BatchPage{}, err
-	}
-	var page BatchPage
-	page.Rows, page.Next, page.Prev = turn(place, found, func(b Batch) (time.Time, int64) { return b.CreatedAt, b.ID })
-	return page, nil
-}
-
 // BatchOf reads one batch. Errors: NotFound, also outside the scope.
 func BatchOf(ctx context.Context, db dlq.DB, p *rbac.Principal, id int64) (Batch, error) {
 	where, args, err := scoped(p, "b", "", pgx.NamedArgs{"id": id})

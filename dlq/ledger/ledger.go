@@ -141,20 +141,6 @@ func Lock(ctx context.Context, tx pgx.Tx, k Key) error {
 	return nil
 }
 
-// TryLock is Lock without waiting; it reports whether the lock was free.
-func TryLock(ctx context.Context, tx pgx.Tx, k Key) (bool, error) {
-	if k.Key == "" {
-		return true, nil
-	}
-	var free bool
-	err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(redrive.lock_key($1, $2, $3))`,
-		k.Environment, k.Scope, k.Key).Scan(&free)
-	if err != nil {
-		return false, fmt.Errorf("ledger: try key: %w", err)
-	}
-	return free, nil
-}
-
 // GiveWay makes the transaction give up a lock that it can't have within half
 // a second. A caller's open transaction may hold a job's row and then ask for
 // its key, which we hold: ours ends then, before PostgreSQL looks for a

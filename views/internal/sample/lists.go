@@ -58,19 +58,6 @@ func Jobs(theme string, n int) jobs.Props {
 	}
 }
 
-// Hostile is a job list with markup in every field.
-func Hostile(text string) jobs.Props {
-	p := Jobs("", 0)
-	p.Page.Title, p.Page.Search, p.Page.Environment = text, text, text
-	p.Page.Viewer.Email = text
-	p.Page.Flashes = []layout.Flash{{Tone: text, Text: text, Href: text, Link: text}}
-	p.Filter = jobs.Filter{Query: text, Status: text, Type: text, Category: text, Environment: text, Class: text, JobID: text, Key: text, From: text, To: text}
-	p.Types, p.Environments = []string{text}, []string{text}
-	p.Problem, p.ProblemAt = text, text
-	p.Rows = []jobs.Row{{ID: text, JobID: text, Type: text, Environment: text, Source: text, Status: text, Effect: "unknown", Category: text, ErrorClass: text, Error: text, Entity: text, Tenant: text, DiedAt: Now}}
-	return p
-}
-
 func lists(theme string) []Page {
 	none, broken, fresh := Jobs(theme, 0), Jobs(theme, 0), Jobs(theme, 0)
 	none.Total = 0
