@@ -131,10 +131,10 @@ func (p *play) confirm(ctx context.Context, id int64, b pastBatch) error {
 			return err
 		}
 	}
-	var jobType, environment, planHash string
+	var jobType, planHash string
 	var eligible int
-	err := p.w.pool.QueryRow(ctx, `SELECT job_type, environment, plan_hash, eligible FROM redrive.batches WHERE id = $1`, id).
-		Scan(&jobType, &environment, &planHash, &eligible)
+	err := p.w.pool.QueryRow(ctx, `SELECT job_type, plan_hash, eligible FROM redrive.batches WHERE id = $1`, id).
+		Scan(&jobType, &planHash, &eligible)
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,12 @@ func (p *play) confirm(ctx context.Context, id int64, b pastBatch) error {
 	if err != nil {
 		return err
 	}
+	page, err := p.replays.Confirming(ctx, p.oncall, id) // a person confirms from the page they see
+	if err != nil {
+		return err
+	}
 	_, err = p.replays.Confirm(ctx, p.oncall, replay.ConfirmOrder{Batch: id, PlanHash: planHash, ReviewHash: reviewHash,
-		Phrase: replay.Phrase(eligible, jobType, environment)})
+		Nonce: page.Nonce, Phrase: page.Phrase})
 	return err
 }
 
