@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -96,7 +98,9 @@ func (s *Server) renderAgree(c echo.Context, status int, b board.Batch, f agreeF
 	case err == nil:
 		props.Risk, props.Phrase, props.NeedsApproval = page.Risk, page.Phrase, page.NeedsApproval
 		props.PlanHash, props.ReviewHash, props.Nonce = page.PlanHash, page.ReviewHash, page.Nonce
-		props.Sentence = append(s.willHappen(b, s.rateOf(b), b.Canary)[1:], s.startWords(b))
+		// What it may do stands above, in large.
+		pace := component.Sentence(strings.TrimSpace(paceWords(b, s.rateOf(b), b.Canary))) + "."
+		props.Sentence = slices.Concat([]string{pace, s.startWords(b)}, s.willHappen(b, s.rateOf(b), b.Canary)[1:])
 	case problem.Is(err, problem.Conflict), problem.Is(err, problem.Forbidden):
 		if props.Problem == "" {
 			_, props.Problem = fault(err)

@@ -32,7 +32,7 @@ func (s *Server) batchFixPage(c echo.Context) error {
 
 func (s *Server) batchFixProps(b board.Batch) batches.FixProps {
 	n := b.Verdicts[replay.InvalidInput] + b.Verdicts[replay.AuthNotFixed]
-	return batches.FixProps{Page: layout.Page{Title: "Declare a fix for batch " + formatID(b.ID)}, Action: route.BatchFix(formatID(b.ID)), Back: route.Batch(formatID(b.ID)),
+	return batches.FixProps{Page: layout.Page{Title: "Declare a fix for batch " + formatID(b.ID) + ", " + component.Cut(b.JobType, 60) + " in " + b.Environment, Environment: b.Environment}, Action: route.BatchFix(formatID(b.ID)), Back: route.Batch(formatID(b.ID)),
 		Consequence: component.Plural(n, "job of it is", "jobs of it are") + " blocked because the input or the credentials were refused. The fix lifts these verdicts until a job dies again, and the whole batch is judged anew; a review of the plan before is void. Nothing is sent."}
 }
 
@@ -100,7 +100,12 @@ func (s *Server) renderFix(c echo.Context, status int, props batches.FixProps, f
 		props.Problem, props.Refused = text, problem.Is(cause, problem.Conflict)
 	}
 	var err error
-	if props.Page, err = s.page(c, props.Page.Title, layout.SectionBatches); err != nil {
+	if environment := props.Page.Environment; environment != "" {
+		props.Page, err = s.pageIn(c, props.Page.Title, layout.SectionBatches, environment, route.Batches)
+	} else {
+		props.Page, err = s.page(c, props.Page.Title, layout.SectionBatches)
+	}
+	if err != nil {
 		return err
 	}
 	return s.render(c, status, batches.Fix(props))

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -144,7 +145,13 @@ func (s *Server) renderNew(c echo.Context, status int, form planForm, cause erro
 			props.Back = route.JobsWhere(route.ParamQuery, props.Filter)
 		}
 	}
-	if props.Page, err = s.page(c, "Plan a replay of "+orNothing(props.Words), layout.SectionJobs); err != nil {
+	title := "Plan a replay of " + orNothing(props.Words)
+	if in := sel.Filter.Environments; len(in) == 1 && slices.Contains(s.config.Environments, in[0]) {
+		props.Page, err = s.pageIn(c, title+", "+in[0], layout.SectionBatches, in[0], route.Jobs)
+	} else {
+		props.Page, err = s.page(c, title, layout.SectionBatches)
+	}
+	if err != nil {
 		return err
 	}
 	return s.render(c, status, batches.New(props))

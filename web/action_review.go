@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,7 +124,7 @@ func (s *Server) renderReview(c echo.Context, status int, b board.Batch, t *jobt
 	if err != nil || rate < 1 {
 		rate = limit
 	}
-	props := batches.ReviewProps{Row: batchRow(b), PlanHash: f.PlanHash, Sentence: s.willHappen(b, rate, s.canaryOf(b)),
+	props := batches.ReviewProps{Row: batchRow(b), PlanHash: f.PlanHash, Sentence: s.reviewWords(b, f, rate),
 		Reason: f.Reason, When: f.When, At: f.At, Rate: f.Rate, RateMax: limit, Lasts: lasts(b.Eligible, rate), Canary: f.Canary,
 		CanaryMax: min(b.Eligible, replay.MaxCanary), StopPct: t.StopAtFailurePct(), Repeat: f.Repeat,
 		Placeholder: s.people.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")}
@@ -134,7 +135,7 @@ func (s *Server) renderReview(c echo.Context, status int, b board.Batch, t *jobt
 	case t.MoneyRisk():
 		props.NeedsApproval = "A replay of " + component.Cut(b.JobType, 60) + " may move money."
 	case b.Eligible > t.ApprovalAbove():
-		props.NeedsApproval = "More than " + component.Count(t.ApprovalAbove()) + " replays of this type take a second person."
+		props.NeedsApproval = "More than " + component.Count(t.ApprovalAbove()) + " replays of " + component.Cut(b.JobType, 60) + " a day take a second person."
 	}
 	at, text := fault(cause)
 	switch at {
@@ -156,6 +157,16 @@ func (s *Server) renderReview(c echo.Context, status int, b board.Batch, t *jobt
 		return err
 	}
 	return s.render(c, status, batches.Review(props))
+}
+
+// reviewWords say what the batch does as the form stands: first what and when.
+func (s *Server) reviewWords(b board.Batch, f reviewForm, rate int) []string {
+	canary := s.canaryOf(b)
+	if n, err := strconv.Atoi(f.Canary); err == nil {
+		canary = n
+	}
+	words := s.willHappen(b, rate, canary)
+	return slices.Insert(words, min(1, len(words)), f.startsWhen(s.people.Now()))
 }
 
 // fault is what was wrong with a form: the field, empty for none, and the

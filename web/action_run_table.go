@@ -97,6 +97,7 @@ func cancelView(_ *Server, b board.Batch, _ runForm) batches.CommandProps {
 		Button:      "Cancel " + component.Plural(left(b), "replay", "replays"),
 		Consequence: "This stops " + component.Count(left(b)) + "; " + out(b) + ". What is stopped never leaves by this batch, and its jobs are open again. What has ended stays as it is. A cancelled batch can't be resumed."}
 	if !ordered(b) {
+		props.Page.Title, props.Here = "Withdraw the plan of "+batchName(b)+"?", "Withdraw"
 		props.Button = "Withdraw this plan"
 		props.Consequence = "Nothing was sent by it, and nothing will be. The jobs stay as they are, and can be planned again."
 	}

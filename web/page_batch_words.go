@@ -7,6 +7,7 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/board"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/views/component"
+	"github.com/redrive-dlq/redrive/views/route"
 )
 
 // willHappen says in sentences what a batch would do at a rate and with a
@@ -16,20 +17,39 @@ func (s *Server) willHappen(b board.Batch, perMinute, canary int) []string {
 		return []string{"Nothing would be sent: no job of it can be replayed as it is."}
 	}
 	t, _ := s.config.Types().Type(b.JobType)
-	what := "This " + replay.Risk(t, b.Eligible)
-	if b.Tenants > 1 {
-		what += ", for " + component.Plural(b.Tenants, "tenant", "tenants")
-	}
-	words := []string{what + "."}
-	pace := "At " + component.Count(perMinute) + " a minute it takes " + lasts(b.Eligible, perMinute)
-	if n := min(canary, b.Eligible); n > 0 && n < b.Eligible {
-		pace += "; " + component.Plural(n, "replay leaves", "replays leave") + " first as a canary, spread over tenants and failures"
-	}
-	words = append(words, pace+".")
+	words := []string{"This " + replay.Risk(t, b.Eligible) + paceWords(b, perMinute, canary) + "."}
 	if guard := guardWords(t); guard != "" {
 		words = append(words, strings.Replace(guard, "of this key", "of each key", 1))
 	}
 	return append(words, "They go to "+s.destinationName(b)+".")
+}
+
+// paceWords complete what a batch may do: " for 3 tenants over about 14 min at
+// 120 a minute, 10 first as a canary".
+func paceWords(b board.Batch, perMinute, canary int) string {
+	var words string
+	if b.Tenants > 1 {
+		words = " for " + component.Plural(b.Tenants, "tenant", "tenants")
+	}
+	words += " over " + lasts(b.Eligible, perMinute) + " at " + component.Count(perMinute) + " a minute"
+	if n := min(canary, b.Eligible); n > 0 && n < b.Eligible {
+		words += ", " + component.Count(n) + " first as a canary"
+	}
+	return words
+}
+
+// startsWhen says when a batch would start that is confirmed now.
+func (f reviewForm) startsWhen(now time.Time) string {
+	switch f.When {
+	case "now":
+		return "It starts as soon as it is confirmed."
+	case "later":
+		if at, err := utcMinute(route.FieldAt, f.At); err == nil {
+			return "It starts at " + timeOfDay(at, now) + "."
+		}
+		return "It starts at the time that you choose."
+	}
+	return "It starts at " + timeOfDay(now.Add(replay.DefaultStartAfter), now) + " if it is confirmed now."
 }
 
 // startWords say when a reviewed batch starts.

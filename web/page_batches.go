@@ -106,6 +106,9 @@ func batchRow(b board.Batch) batches.Row {
 	if b.Outcome != "" {
 		row.State = b.Outcome
 	}
+	if stoppedItself(b) {
+		row.Note = "stopped by itself: " + reasonText(b.PauseWhy)
+	}
 	return row
 }
 

@@ -21,16 +21,38 @@ func (s *Server) offerTypeHolds(c echo.Context, rows []types.Row) error {
 	for _, row := range rows {
 		for i := range row.Targets {
 			to := &row.Targets[i]
-			t, ok := s.config.Types().Type(row.Name)
-			if !ok || !mayHold(s.principal(c), to.Environment, row.Name) || heldExactly(held, replay.Hold{Environment: to.Environment, JobType: row.Name}) {
-				continue
-			}
-			if _, ok := t.Target(to.Environment); ok { // nothing leaves without one
-				to.Hold = &holds.Target{Environment: to.Environment, Type: row.Name, Next: c.Request().URL.RequestURI()}
-			}
+			to.Hold = s.typeHold(c, held, row.Name, to.Environment)
 		}
 	}
 	return nil
+}
+
+// offerPlaceHolds does the same on a type's own page.
+func (s *Server) offerPlaceHolds(c echo.Context, jobType string, places []types.Place) error {
+	if s.config.Replays == nil {
+		return nil
+	}
+	held, err := s.holds(c)
+	if err != nil {
+		return err
+	}
+	for i := range places {
+		places[i].Hold = s.typeHold(c, held, jobType, places[i].Environment)
+	}
+	return nil
+}
+
+// typeHold is what holds the replays of a type in an environment; nil when they
+// are held, the person may not, or nothing leaves there.
+func (s *Server) typeHold(c echo.Context, held []replay.Hold, jobType, environment string) *holds.Target {
+	t, ok := s.config.Types().Type(jobType)
+	if !ok || !mayHold(s.principal(c), environment, jobType) || heldExactly(held, replay.Hold{Environment: environment, JobType: jobType}) {
+		return nil
+	}
+	if _, ok := t.Target(environment); !ok {
+		return nil
+	}
+	return &holds.Target{Environment: environment, Type: jobType, Next: c.Request().URL.RequestURI()}
 }
 
 // offerTargetHold puts a button on a destination that the person may hold and

@@ -42,6 +42,9 @@ func (s *Server) typePage(c echo.Context) error {
 			props.Places = append(props.Places, s.typePlace(t, environment, seen))
 		}
 	}
+	if err := s.offerPlaceHolds(c, name, props.Places); err != nil {
+		return err
+	}
 	last, err := board.LastBatches(c.Request().Context(), s.config.Pool, s.principal(c), s.environment(c), typeBatches)
 	if err != nil {
 		return err

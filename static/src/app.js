@@ -3,6 +3,7 @@ import { copyButtons } from "./copy.js";
 import { keyboard } from "./keys.js";
 import { selection } from "./select.js";
 import { live } from "./live.js";
+import { rate } from "./rate.js";
 import { theme } from "./theme.js";
 import { localTimes } from "./times.js";
 
@@ -11,6 +12,7 @@ theme();
 copyButtons();
 keyboard();
 selection();
+rate();
 localTimes(document);
 live((region) => localTimes(region));
 

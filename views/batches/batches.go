@@ -21,6 +21,7 @@ type Row struct {
 	Eligible    int // of them, as the plan found
 	Ended       int
 	Failed      int
+	Note        string // "stopped by itself: 6 of 20 failed"; empty: nothing to add
 	By          string
 	Reason      string
 	At          time.Time
