@@ -84,6 +84,11 @@ func (s *Service) goOn(ctx context.Context, tx pgx.Tx, b batchRow) error {
 	if err != nil {
 		return fmt.Errorf("replay: resume: %w", err)
 	}
+	if state == "running" && b.StartedAt == nil && b.Kind == "batch" { // its time came while it was paused
+		if err := s.writeStart(ctx, tx, b, "its time came while it was paused"); err != nil {
+			return err
+		}
+	}
 	return setLive(ctx, tx, b.ID, true)
 }
 

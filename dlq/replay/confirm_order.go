@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/redrive-dlq/redrive/audit"
 )
 
 // due is when the batch starts, confirmed for the last time at the given time.
@@ -36,7 +38,19 @@ func (s *Service) order(ctx context.Context, tx pgx.Tx, b batchRow, entry int64)
 	if err := startRun(ctx, tx, b.ID); err != nil {
 		return "", err
 	}
+	if state == "running" {
+		if err := s.writeStart(ctx, tx, b, "it was confirmed to start at once"); err != nil {
+			return "", err
+		}
+	}
 	return state, s.enqueue(ctx, tx, WorkStart, b.ID)
+}
+
+// writeStart writes down that the batch's first releases are allowed from now
+// on: once for each batch, whichever way it began.
+func (s *Service) writeStart(ctx context.Context, tx pgx.Tx, b batchRow, why string) error {
+	_, err := audit.Append(ctx, tx, audit.SystemActor(), b.entry("batch.start", why, nil, s.now()))
+	return err
 }
 
 // ensureBucket makes the row that the releases of a type lock.
