@@ -603,7 +603,7 @@ func View(p Props) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						if row.Hold != nil {
-							templ_7745c5c3_Err = holds.Button(*row.Hold, "Hold all to it").Render(ctx, templ_7745c5c3_Buffer)
+							templ_7745c5c3_Err = holds.Short(*row.Hold, "Hold all to "+row.Name).Render(ctx, templ_7745c5c3_Buffer)
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
