@@ -16,14 +16,25 @@ import (
 // Person reads who is behind a session, with the roles of this moment. It
 // returns nil when they are disabled or gone.
 func (s *Service) Person(ctx context.Context, x *Session) (*Principal, error) {
-	p := &Principal{UserID: x.UserID, AuthenticatedAt: x.AuthenticatedAt, SessionID: x.ID}
+	p, err := PersonNow(ctx, s.pool, x.UserID)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	p.AuthenticatedAt, p.SessionID = x.AuthenticatedAt, x.ID
+	return p, nil
+}
+
+// PersonNow reads a person with the roles of this moment, for a decision on
+// what they ordered before. It returns nil when they are disabled or gone.
+func PersonNow(ctx context.Context, db querier, userID int64) (*Principal, error) {
+	p := &Principal{UserID: userID}
 	// One round trip: this runs for every request.
-	rows, err := s.pool.Query(ctx, `
+	rows, err := db.Query(ctx, `
 		SELECT u.email, u.name, coalesce(g.role, ''), coalesce(g.environment, ''), coalesce(g.job_type, '')
 		FROM redrive.users u
 		LEFT JOIN redrive.grants g ON g.user_id = u.id
 		WHERE u.id = $1 AND u.disabled_at IS NULL
-		ORDER BY g.role, g.environment, g.job_type`, x.UserID)
+		ORDER BY g.role, g.environment, g.job_type`, userID)
 	if err != nil {
 		return nil, fmt.Errorf("rbac: load person: %w", err)
 	}

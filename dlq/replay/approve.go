@@ -31,7 +31,8 @@ func (s *Service) ask(ctx context.Context, tx pgx.Tx, b batchRow, why string) er
 // the batch, nor of one of their tokens. It orders the batch and answers its
 // new state. The caller has checked the step-up. Errors: NotFound, Forbidden,
 // Conflict (not waiting, aged out, a review that changed, a page used already,
-// a type that can't be replayed any more), Invalid at phrase.
+// a type that can't be replayed any more, a first person who may not run it any
+// more), Invalid at phrase.
 func (s *Service) Approve(ctx context.Context, p *rbac.Principal, o ConfirmOrder) (state string, err error) {
 	seen, err := s.seen(ctx, p, o.Batch)
 	if err != nil {
@@ -49,6 +50,9 @@ func (s *Service) Approve(ctx context.Context, p *rbac.Principal, o ConfirmOrder
 			return err
 		}
 		if err := s.checkApprove(p, b, o); err != nil {
+			return err
+		}
+		if err := s.firstStill(ctx, tx, b); err != nil {
 			return err
 		}
 		if err := useNonce(ctx, tx, p, b, o.Nonce, s.now()); err != nil {
@@ -90,6 +94,15 @@ func (s *Service) mayApprove(p *rbac.Principal, b batchRow) error {
 		return problem.New(problem.Conflict, "The request to approve batch %d is more than 24 hours old, so it can't be approved any more.", b.ID)
 	}
 	return nil
+}
+
+// firstStill refuses a request of somebody who may not ask for it any more.
+func (s *Service) firstStill(ctx context.Context, db querying, b batchRow) error {
+	why, err := s.firstWhy(ctx, db, b)
+	if err != nil || why == "" {
+		return err
+	}
+	return problem.New(problem.Conflict, "Batch %d can't be approved: %s. Nothing was changed. Somebody who may has to review and confirm it anew, or cancel it.", b.ID, why)
 }
 
 func (s *Service) approve(ctx context.Context, tx pgx.Tx, p *rbac.Principal, b batchRow) (string, error) {

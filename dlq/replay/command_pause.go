@@ -49,6 +49,12 @@ func (s *Service) Resume(ctx context.Context, p *rbac.Principal, batch int64, re
 		if err != nil {
 			return err
 		}
+		if why := s.orderedWhy(b); why != "" {
+			return b.forbidden(why)
+		}
+		if err := b.mayTakeOver(p); err != nil {
+			return err
+		}
 		details := map[string]any{"was": b.PauseKind}
 		if b.PauseKind == "failures" {
 			if reason == "" {

@@ -34,7 +34,9 @@ func (s *Service) Confirming(ctx context.Context, p *rbac.Principal, batch int64
 	case "planned":
 		err = s.mayConfirm(p, b)
 	case "waiting":
-		err = s.mayApprove(p, b)
+		if err = s.mayApprove(p, b); err == nil {
+			err = s.firstStill(ctx, s.Pool, b)
+		}
 	default:
 		err = problem.New(problem.Conflict, "Batch %d %s. There is nothing to confirm.", b.ID, b.stateWords())
 	}

@@ -68,6 +68,7 @@ func ordersSetup(t *testing.T) *ordersBundle {
 	b.declare(t, ordersCatalogue)
 	pool, target := testdb.New(t), &countingTarget{left: map[int64]int{}}
 	b.bundle = &bundle{pool: pool, target: target, oncall: principal(1, rbac.OnCall, "")}
+	b.seat(t, b.oncall, b.second, b.operator, b.approver, b.stranger)
 	b.svc = &replay.Service{Pool: pool, Types: b.types.Load, Targets: map[string]replay.Target{"http": target}, Sealer: envelope.Plain{},
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return b.clock }}
 	b.svc.Enqueue = func(_ context.Context, _ pgx.Tx, w replay.Work, batch int64) error {
@@ -77,6 +78,17 @@ func ordersSetup(t *testing.T) *ordersBundle {
 		return nil
 	}
 	return b
+}
+
+// seat makes principals people of the store, with their roles.
+func (b *bundle) seat(t *testing.T, people ...*rbac.Principal) {
+	t.Helper()
+	for _, p := range people {
+		b.exec(t, `INSERT INTO redrive.users (id, email, password_hash) OVERRIDING SYSTEM VALUE VALUES ($1, $2, 'none')`, p.UserID, p.Email)
+		for _, g := range p.Grants {
+			b.exec(t, `INSERT INTO redrive.grants (user_id, role, environment, job_type) VALUES ($1, $2, $3, $4)`, p.UserID, g.Role, g.Environment, g.JobType)
+		}
+	}
 }
 
 // declare puts another catalogue in force.

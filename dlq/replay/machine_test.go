@@ -96,6 +96,7 @@ func newMachine(t *testing.T) *machine {
 	m.bundle = &bundle{pool: pool, target: target,
 		oncall: &rbac.Principal{UserID: 1, Email: "oncall@demo.test", Grants: []rbac.Grant{{Role: rbac.OnCall}}}}
 	m.approver = &rbac.Principal{UserID: 2, Email: "approver@demo.test", Grants: []rbac.Grant{{Role: rbac.Approver}}}
+	m.seat(t, m.oncall, m.approver)
 	m.svc = &replay.Service{Pool: pool, Types: func() *jobtype.Catalogue { return cat }, Sealer: envelope.Plain{},
 		Targets: map[string]replay.Target{"http": target}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return m.clock }}
 	return m

@@ -108,11 +108,16 @@ func (s *Service) round(ctx context.Context, tx pgx.Tx, environment, jobType str
 // more.
 func (s *Service) enter(ctx context.Context, tx pgx.Tx, r *round, u *run) error {
 	if u.Kind == "batch" {
-		if why := s.catalogueWhy(u.batch(r.bucket)); why != "" {
+		if why := s.orderedWhy(u.batch(r.bucket)); why != "" {
 			return s.pauseRun(ctx, tx, r.bucket, u, "catalogue", why, map[string]any{})
 		}
 	}
 	if u.State == "scheduled" {
+		if why, err := s.startWhy(ctx, tx, u); err != nil {
+			return err
+		} else if why != "" {
+			return s.pauseRun(ctx, tx, r.bucket, u, "rights", why, map[string]any{})
+		}
 		if err := s.begin(ctx, tx, r.bucket, u); err != nil {
 			return err
 		}

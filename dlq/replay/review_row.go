@@ -38,6 +38,8 @@ type batchRow struct {
 	ConfirmedByID  int64
 	NeedsApproval  string
 	ApproveUntil   *time.Time
+	ApprovedBy     string
+	ApprovedByID   int64
 	DueAt          *time.Time
 	StartedAt      *time.Time
 	PauseKind      string
@@ -49,7 +51,7 @@ func readBatch(ctx context.Context, db querier, id int64, lock string) (batchRow
 	rows, err := db.Query(ctx, `
 		SELECT id, environment, job_type, kind, state, reason, created_by_id, eligible, plan_hash, plan_revision, planned_at,
 		       target_kind, destination, review_hash, review_revision, start_after_s, start_at, rate_per_minute, canary, accept_repeat,
-		       confirmed_by, confirmed_by_id, needs_approval, approve_until, due_at, started_at, pause_kind
+		       confirmed_by, confirmed_by_id, needs_approval, approve_until, approved_by, approved_by_id, due_at, started_at, pause_kind
 		FROM redrive.batches
 		WHERE id = $1 `+lock, id)
 	if err != nil {
