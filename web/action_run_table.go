@@ -33,7 +33,7 @@ var runActs = []runAct{
 		pattern: route.BatchResumePattern, name: "resume", states: []string{"paused"},
 		refusal: "The batch isn't paused, so there is nothing to resume.",
 		may:     (*Server).mayRun,
-		stepUp:  stoppedItself,
+		stepUp:  board.Batch.StoppedItself,
 		view:    resumeView,
 		do: func(ctx context.Context, s *Server, p *rbac.Principal, b board.Batch, f runForm) (runDone, error) {
 			return runDone{text: "Resumed. Replays leave as their limits allow."}, s.config.Replays.Resume(ctx, p, b.ID, f.Reason)
@@ -71,7 +71,7 @@ var runActs = []runAct{
 func resumeView(s *Server, b board.Batch, _ runForm) batches.CommandProps {
 	props := batches.CommandProps{Page: layout.Page{Title: "Resume " + batchName(b) + "?"}, Here: "Resume", Button: "Resume batch " + formatID(b.ID), Back: "Leave it paused",
 		Consequence: component.Plural(left(b), "replay goes", "replays go") + " on leaving, at most " + component.Count(s.rateOf(b)) + " a minute. Holds and failing destinations still count."}
-	if stoppedItself(b) {
+	if b.StoppedItself() {
 		n := min(s.canaryOf(b), left(b))
 		props.Stopped, props.ReasonMust = b.PauseWhy, true
 		props.Button = "Resume with a new canary of " + component.Count(n)

@@ -22,9 +22,6 @@ func ordered(b board.Batch) bool {
 	return true
 }
 
-// stoppedItself says whether too many failures paused the batch.
-func stoppedItself(b board.Batch) bool { return b.State == "paused" && b.PauseKind == "failures" }
-
 // left is how many replays are still to leave.
 func left(b board.Batch) int {
 	return b.Tallies["plan.eligible"] + b.Tallies["pending"] + b.Tallies["ready"]

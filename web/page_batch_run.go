@@ -31,7 +31,7 @@ func (s *Server) runView(c echo.Context, b board.Batch) error {
 		}
 	}
 	props.Who = s.batchWho(b)
-	if stoppedItself(b) {
+	if b.StoppedItself() {
 		props.Stopped = &batches.Stopped{Why: reasonText(b.PauseWhy), Canary: min(s.canaryOf(b), props.Progress.Left), Groups: props.Failures[:min(3, len(props.Failures))]}
 	}
 	return s.render(c, http.StatusOK, batches.Run(props))
@@ -69,7 +69,7 @@ func (s *Server) runTitle(b board.Batch) string {
 	p, what := progressOf(b), component.Cut(b.JobType, 60)
 	ended := component.Count(p.Ended()) + " of " + component.Plural(p.Total(), "replay", "replays") + " of " + what
 	switch {
-	case stoppedItself(b):
+	case b.StoppedItself():
 		return "Replays of " + what + " stopped by themselves: " + reasonText(b.PauseWhy) + ", " + b.Environment
 	case b.State == "paused":
 		return "Paused: " + ended + " have ended, " + b.Environment
@@ -110,7 +110,7 @@ func canaryFigure(b board.Batch, canary board.Canary) batches.Figure {
 	switch {
 	case b.Wave != nil && *b.Wave > 0 || b.CanaryPassedAt != nil && (b.Wave == nil || *b.Wave > 0):
 		f.Value = "passed"
-	case stoppedItself(b):
+	case b.StoppedItself():
 		f.Value = "stopped it"
 	case canary.Awaited < canary.Size:
 		f.Value = "is out"

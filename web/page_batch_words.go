@@ -58,7 +58,7 @@ func (s *Server) startWords(b board.Batch) string {
 	case b.StartAt != nil:
 		return "It starts at " + timeOfDay(*b.StartAt, s.people.Now()) + "."
 	case b.StartAfterS == 0:
-		return "It starts at once."
+		return "It starts at once with the last confirmation."
 	}
 	return "It starts " + component.Duration(time.Duration(b.StartAfterS)*time.Second) + " after the last confirmation; until then it can be taken back without a trace outside."
 }

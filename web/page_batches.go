@@ -106,7 +106,7 @@ func batchRow(b board.Batch) batches.Row {
 	if b.Outcome != "" {
 		row.State = b.Outcome
 	}
-	if stoppedItself(b) {
+	if b.StoppedItself() {
 		row.Note = "stopped by itself: " + reasonText(b.PauseWhy)
 	}
 	return row

@@ -28,7 +28,7 @@ func (s *Server) overviewRuns(c echo.Context, props *overview.Props) error {
 		row := overview.BatchRow{ID: formatID(b.ID), Type: b.JobType, Environment: b.Environment, State: b.State, Ended: b.Ended(), Total: progressOf(b).Total(),
 			Asks: b.State == "waiting" && mayApprove(p, b)}
 		switch {
-		case stoppedItself(b):
+		case b.StoppedItself():
 			row.Note = "stopped by itself: " + reasonText(b.PauseWhy)
 		case b.State == "scheduled":
 			row.Note = "starts at " + timeOfDay(when(b.DueAt), s.people.Now())
@@ -53,7 +53,7 @@ func (s *Server) overviewRuns(c echo.Context, props *overview.Props) error {
 // overviewRank puts first what waits for a person.
 func overviewRank(b board.Batch) int {
 	switch {
-	case stoppedItself(b):
+	case b.StoppedItself():
 		return 0
 	case b.State == "waiting":
 		return 1

@@ -98,6 +98,10 @@ func (b Batch) Ended() int {
 // Failed is how many replays failed.
 func (b Batch) Failed() int { return b.Tallies["failed"] }
 
+// StoppedItself reports whether too many failures paused it. Letting it go on is
+// as grave as starting it.
+func (b Batch) StoppedItself() bool { return b.State == "paused" && b.PauseKind == "failures" }
+
 // Outcomes are the ways a replay ends, in the order people read them.
 var Outcomes = []string{"succeeded", "already_done", "failed", "skipped", "unconfirmed", "cancelled"}
 

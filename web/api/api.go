@@ -22,6 +22,7 @@ type Config struct {
 	Pool     *pgxpool.Pool
 	Capturer *dlq.Capturer
 	Replays  *replay.Service
+	People   *rbac.Service
 	// Log gets the causes of documents that the database refused; nil: slog.Default.
 	Log *slog.Logger
 }
@@ -79,7 +80,7 @@ func (a *API) Routes() []web.Route {
 		route(http.MethodPost, "/batches/:id/confirm", "batch.confirm", may(rbac.RunBatch).WithStepUp(), smallBody, a.confirmBatch),
 		route(http.MethodPost, "/batches/:id/approve", "batch.approve", may(rbac.ApproveBatch).WithStepUp(), smallBody, a.approveBatch),
 		route(http.MethodPost, "/batches/:id/pause", "batch.pause", may(rbac.RunBatch), smallBody, a.withReason(a.Replays.Pause)),
-		route(http.MethodPost, "/batches/:id/resume", "batch.resume", may(rbac.RunBatch), smallBody, a.withReason(a.Replays.Resume)),
+		route(http.MethodPost, "/batches/:id/resume", "batch.resume", may(rbac.RunBatch), smallBody, a.resumeBatch),
 		route(http.MethodPost, "/batches/:id/rate", "batch.rate", may(rbac.RunBatch), smallBody, a.slowBatch),
 		route(http.MethodPost, "/batches/:id/cancel", "batch.cancel", may(rbac.Read), smallBody, a.cancelBatch),
 		route(http.MethodPost, "/batches/:id/plan-failed", "batch.plan_failed", may(rbac.PlanBatch), smallBody, a.planFailed),

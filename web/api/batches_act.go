@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/redrive-dlq/redrive/dlq/board"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/rbac"
 	"github.com/redrive-dlq/redrive/web"
@@ -45,6 +46,25 @@ func (a *API) withReason(act func(context.Context, *rbac.Principal, int64, strin
 		}
 		return a.showBatch(c)
 	}
+}
+
+// resumeBatch lets a batch go on. One that stopped by itself, and not because
+// a person paused it, takes a passphrase given lately, as on its page.
+func (a *API) resumeBatch(c echo.Context) error {
+	id, err := pathID(c, "batch")
+	if err != nil {
+		return err
+	}
+	b, err := board.BatchOf(c.Request().Context(), a.Pool, web.Principal(c), id)
+	if err != nil {
+		return err
+	}
+	if b.StoppedItself() {
+		if err := a.People.RequireStepUp(web.Principal(c)); err != nil {
+			return err
+		}
+	}
+	return a.withReason(a.Replays.Resume)(c)
 }
 
 // rateRequest makes a batch slower.

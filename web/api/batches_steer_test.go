@@ -73,3 +73,27 @@ func TestApprovalByAPI(t *testing.T) {
 		t.Errorf("approve: %s", r)
 	}
 }
+
+// TestResumeAfterAStopTakesAStepUp: what stopped by itself isn't let go on with
+// a token that lies in a script for months.
+func TestResumeAfterAStopTakesAStepUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.capture(t, mail("1", "k1", ""))
+	id, at := b.plan(t, `{"q":"type:mail","reason":"the provider is back"}`)
+	b.review(t, at, "")
+	if r := b.post(t, b.stepped(t, rbac.OnCall), at+"/confirm", b.hashes(t, at)); r.status != http.StatusOK {
+		t.Fatal(r)
+	}
+	b.work(t, replay.WorkStart, id)
+	if _, err := b.pool.Exec(t.Context(), `UPDATE redrive.batches SET state = 'paused', pause_kind = 'failures', pause_why = '6 of 20 failed' WHERE id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, b.post(t, rbac.DemoToken(rbac.OnCall), at+"/resume", `{"reason":"it looks well"}`), http.StatusForbidden, "step_up_needed")
+	if r := b.get(t, rbac.Viewer, at); r.text("state") != "paused" {
+		t.Errorf("a refused resume: %s", r)
+	}
+	if r := b.post(t, b.stepped(t, rbac.OnCall), at+"/resume", `{"reason":"it looks well"}`); r.text("state") != "running" {
+		t.Errorf("resume: %s", r)
+	}
+}

@@ -122,7 +122,7 @@ func (b *bundle) serve(t testing.TB) {
 	b.replays = &replay.Service{Pool: b.pool, Types: func() *jobtype.Catalogue { return cat }, Sealer: envelope.Plain{}, Log: quiet,
 		Targets: map[string]replay.Target{"http": accepts{}}}
 	handlers := api.New(api.Config{Pool: b.pool, Capturer: dlq.NewCapturer(types{cat}, nil, nil), Replays: b.replays,
-		Log: quiet})
+		People: b.people, Log: quiet})
 	b.server, err = web.New(web.Config{Pool: b.pool, People: b.people, Logger: quiet, Replays: b.replays, Types: b.replays.Types,
 		Environments: cat.Environments, Routes: handlers.Routes()})
 	if err != nil {

@@ -105,7 +105,7 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 			return err
 		}))
 
-	handlers := api.New(api.Config{Pool: cfg.Pool, Capturer: capturer, Replays: replays})
+	handlers := api.New(api.Config{Pool: cfg.Pool, Capturer: capturer, Replays: replays, People: people})
 	c.web, err = web.New(web.Config{
 		Pool: cfg.Pool, People: people, Logger: cfg.Log, Demo: cfg.Demo, TLS: cfg.TLS, Hosts: cfg.Hosts, TrustedProxies: cfg.TrustedProxies,
 		Environments: cfg.Catalogue.Environments, Replays: replays, Types: replays.Types, Catalogue: c.catalogue, Sealer: sealer,
