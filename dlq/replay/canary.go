@@ -8,12 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/redrive-dlq/redrive/audit"
+	"github.com/redrive-dlq/redrive/dlq/jobtype"
 )
 
 // newCanary makes up to n of the replays that have not left a new canary of a
 // batch that stopped, the first choices of the plan first; outcomes of what is
-// released from now on count. It returns how many it is. The caller holds the
-// bucket.
+// released from now on count. It returns how many it is: none, where all that is
+// left waits behind others, and then it is chosen when they end. The caller
+// holds the bucket.
 func newCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int, now time.Time) (int64, error) {
 	chosen, err := chooseCanary(ctx, tx, batchID, n)
 	if err != nil {
@@ -21,7 +23,7 @@ func newCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int, now time.Ti
 	}
 	_, err = tx.Exec(ctx, `
 		UPDATE redrive.runs u
-		SET wave = CASE WHEN $2 > 0 THEN 0 ELSE 1 END, watch_from = $3, base_good = c.good, base_bad = c.bad,
+		SET wave = 0, watch_from = $2, base_good = c.good, base_bad = c.bad,
 		    stragglers = ARRAY(
 		        SELECT r.id
 		        FROM redrive.replays r
@@ -31,11 +33,23 @@ func newCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int, now time.Ti
 		             coalesce(sum(n) FILTER (WHERE tally IN ('failed', 'unconfirmed')), 0) AS bad
 		      FROM redrive.batch_tallies
 		      WHERE batch_id = $1) c
-		WHERE u.batch_id = $1`, batchID, chosen, now)
+		WHERE u.batch_id = $1`, batchID, now)
 	if err != nil {
 		return 0, fmt.Errorf("replay: new canary: %w", err)
 	}
 	return chosen, nil
+}
+
+// canaryOf is how many a canary of a batch is; one that was confirmed without
+// has its type's after it stopped.
+func (s *Service) canaryOf(jobType string, confirmed int) int {
+	if confirmed > 0 {
+		return confirmed
+	}
+	if t, ok := s.Types().Type(jobType); ok {
+		return t.Canary()
+	}
+	return jobtype.DefaultCanary
 }
 
 func chooseCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int) (int64, error) {
@@ -140,7 +154,7 @@ func (u *run) canaryEnded(ctx context.Context, tx pgx.Tx) (ended bool, err error
 // replaceCanary chooses another canary for one that was never judged: all of
 // it was skipped, which says nothing of the rest.
 func (s *Service) replaceCanary(ctx context.Context, tx pgx.Tx, b *bucket, u *run) error {
-	n, err := chooseCanary(ctx, tx, u.BatchID, u.Canary)
+	n, err := chooseCanary(ctx, tx, u.BatchID, s.canaryOf(b.JobType, u.Canary))
 	if err != nil || n > 0 {
 		return err
 	}

@@ -45,8 +45,7 @@ func (s *Service) Resume(ctx context.Context, p *rbac.Principal, batch int64, re
 		if b.State != "paused" {
 			return problem.New(problem.Conflict, "Batch %d %s, so there is nothing to resume. Nothing was changed.", b.ID, b.stateWords())
 		}
-		t, err := s.stillAgreed(b)
-		if err != nil {
+		if _, err := s.stillAgreed(b); err != nil {
 			return err
 		}
 		if why := s.orderedWhy(b); why != "" {
@@ -60,18 +59,16 @@ func (s *Service) Resume(ctx context.Context, p *rbac.Principal, batch int64, re
 			if reason == "" {
 				return problem.At(problem.Invalid, "reason", "This batch stopped by itself. Say in 3 to 2,000 characters why it may go on.")
 			}
-			n := b.Canary
-			if n == 0 {
-				n = t.Canary()
-			}
-			if details["canary"], err = newCanary(ctx, tx, b.ID, n, s.now()); err != nil {
+			chosen, err := newCanary(ctx, tx, b.ID, s.canaryOf(b.JobType, b.Canary), s.now())
+			if err != nil {
 				return err
 			}
+			details["canary"] = chosen
 		}
 		if err := s.goOn(ctx, tx, b); err != nil {
 			return err
 		}
-		_, err = audit.Append(ctx, tx, p.Actor(), b.entry("batch.resume", reason, details, s.now()))
+		_, err := audit.Append(ctx, tx, p.Actor(), b.entry("batch.resume", reason, details, s.now()))
 		return err
 	})
 }

@@ -244,7 +244,7 @@ func TestRecall(t *testing.T) {
 		if _, _, ok, err := l.svc.Claim(t.Context(), d.ReplayID); ok || err != nil {
 			t.Fatalf("delivered while paused: %v", err)
 		}
-		if state, _, _ := l.outcome(t, d.ReplayID); state != "ready" {
+		if state, _, _ := l.outcome(t, d.ReplayID); state != "pending" {
 			t.Fatal(state)
 		}
 	}

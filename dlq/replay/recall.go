@@ -43,17 +43,18 @@ func cancelledEnd(tried bool) End {
 	return End{Outcome: Cancelled, Code: "cancelled", Detail: "cancelled with its batch before it was delivered"}
 }
 
-// recall takes back a released replay that provably has not left: it is ready
-// again and keeps what it holds.
+// recall takes back a released replay that provably has not left. It waits its
+// turn again and lets go what it held: its batch may be paused for days, and
+// what waits behind it in others may be their canary.
 func (s *Service) recall(ctx context.Context, tx pgx.Tx, it Item) error {
 	_, err := tx.Exec(ctx, `
 		WITH u AS (UPDATE redrive.runs SET live = true WHERE batch_id = $2 AND NOT live
 		               AND EXISTS (SELECT FROM redrive.batches WHERE id = $2 AND kind = 'single'))
 		UPDATE redrive.replays
-		SET state = 'ready', released_at = NULL, delivered_at = NULL, deadline_at = NULL, target_ref = '{}'
+		SET state = 'pending', released_at = NULL, delivered_at = NULL, deadline_at = NULL, target_ref = '{}'
 		WHERE id = $1 AND state = 'released'`, it.ReplayID, it.BatchID)
 	if err != nil {
 		return fmt.Errorf("replay: recall: %w", err)
 	}
-	return nil
+	return wake(ctx, tx, it)
 }
