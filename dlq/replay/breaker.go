@@ -80,8 +80,10 @@ type judged struct {
 
 // watch reads the last outcomes, which are written without a lock of ours, and
 // moves the breaker. Outcomes of what left before the last change don't count.
-func (s *Service) watch(ctx context.Context, tx pgx.Tx, d *destination) error {
-	now := s.now()
+// now is by the clock of the limits, by which replays leave: that of a process
+// may be another.
+func (s *Service) watch(ctx context.Context, tx pgx.Tx, d *destination, now time.Time) error {
+	d.setBack(now)
 	if d.Breaker == "open" {
 		if d.RetryAt != nil && now.Before(*d.RetryAt) {
 			return nil
@@ -105,11 +107,11 @@ func (s *Service) watch(ctx context.Context, tx pgx.Tx, d *destination) error {
 	if err != nil {
 		return fmt.Errorf("replay: outcomes at destination: %w", err)
 	}
-	return s.move(ctx, tx, d, last)
+	return s.move(ctx, tx, d, last, now)
 }
 
 // move opens or closes the breaker by the last outcomes, the newest first.
-func (s *Service) move(ctx context.Context, tx pgx.Tx, d *destination, last []judged) error {
+func (s *Service) move(ctx context.Context, tx pgx.Tx, d *destination, last []judged, now time.Time) error {
 	down := 0
 	var since time.Time
 	for _, j := range last {
@@ -121,14 +123,14 @@ func (s *Service) move(ctx context.Context, tx pgx.Tx, d *destination, last []ju
 	switch {
 	case d.Breaker == "half_open" && len(last) > 0 && down < len(last):
 		d.Openings, d.FailingSince, d.RetryAt, d.Why = 0, nil, nil, ""
-		d.set("closed", s.now())
+		d.set("closed", now)
 		return s.tell(ctx, tx, d, "breaker.close", "a replay came through")
 	case d.Breaker == "half_open" && down > 0:
 		d.Why = "a replay that tried it failed"
-		return s.open(ctx, tx, d, *orNow(d.FailingSince, since))
+		return s.open(ctx, tx, d, *orNow(d.FailingSince, since), now)
 	case d.Breaker == "closed" && down >= breakerFailures && 2*down >= len(last):
 		d.Why = fmt.Sprintf("%d of the last %d replays failed", down, len(last))
-		return s.open(ctx, tx, d, since)
+		return s.open(ctx, tx, d, since, now)
 	}
 	return nil
 }
@@ -140,13 +142,30 @@ func orNow(t *time.Time, now time.Time) *time.Time {
 	return &now
 }
 
-func (s *Service) open(ctx context.Context, tx pgx.Tx, d *destination, since time.Time) error {
-	now := s.now()
-	pause := min(breakerLongest, breakerPause<<min(d.Openings, 10))
-	retry := now.Add(pause)
+func (s *Service) open(ctx context.Context, tx pgx.Tx, d *destination, since, now time.Time) error {
+	retry := now.Add(pauseAfter(d.Openings))
 	d.Openings, d.FailingSince, d.RetryAt = d.Openings+1, &since, &retry
 	d.set("open", now)
 	return s.tell(ctx, tx, d, "breaker.open", d.Why)
+}
+
+// pauseAfter is how long the breaker stays open after so many openings in a row.
+func pauseAfter(openings int) time.Duration {
+	return min(breakerLongest, breakerPause<<min(openings, 10))
+}
+
+// setBack brings a change that lies ahead back to now: the clock was ahead then,
+// and the breaker would neither try again nor hear of its tries until it is
+// there again.
+func (d *destination) setBack(now time.Time) {
+	if !d.ChangedAt.After(now) {
+		return
+	}
+	d.ChangedAt, d.changed = now, true
+	if d.RetryAt != nil {
+		retry := now.Add(pauseAfter(d.Openings - 1))
+		d.RetryAt = &retry
+	}
 }
 
 func (d *destination) set(breaker string, now time.Time) {

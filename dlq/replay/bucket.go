@@ -50,7 +50,7 @@ func (s *Service) takeBucket(ctx context.Context, tx pgx.Tx, environment, jobTyp
 		b.At = s.Now()
 	}
 	b.ran = s.ran()
-	b.Jumped = s.looked().at(b.name(), b.At, b.ran)
+	b.Jumped = s.looked().jumped(b.name(), b.At, b.ran)
 	b.Tokens = b.refilled(tokens, refilled, b.Limit.PerMinute, b.Limit.Burst)
 	b.dirty = refilled != nil && b.Jumped
 	return b, true, nil

@@ -24,6 +24,16 @@ type look struct {
 	ran  time.Duration
 }
 
+// shared is the injected time for a statement, or null: the database's clock
+// counts then, which all processes share.
+func (s *Service) shared() *time.Time {
+	if s.Now == nil {
+		return nil
+	}
+	now := s.Now()
+	return &now
+}
+
 var (
 	started = time.Now()
 	looksMu sync.Mutex
@@ -50,16 +60,23 @@ func (s *Service) ran() time.Duration {
 	return time.Since(started)
 }
 
-// at notes a look at a bucket and says whether the wall clock jumped since the
-// last one: what it says to have passed then counts for nothing. A process's
-// first look has nothing to tell a jump by.
-func (l *looks) at(bucket string, wall time.Time, ran time.Duration) (jumped bool) {
+// jumped says whether the wall clock jumped since the last look at a bucket: what
+// it says to have passed then counts for nothing. A process's first look has
+// nothing to tell a jump by.
+func (l *looks) jumped(bucket string, wall time.Time, ran time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, known := l.last[bucket]
-	l.last[bucket] = look{wall, ran}
 	drift := wall.Sub(before.wall) - (ran - before.ran)
 	return !known || drift.Abs() > jump+(ran-before.ran)/1000
+}
+
+// note keeps a look at a bucket, once what followed from it is committed: a round
+// that fails must not hide a jump from the next.
+func (l *looks) note(b *bucket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last[b.name()] = look{b.At, b.ran}
 }
 
 // refill adds what came in since; never above the burst, and never for time

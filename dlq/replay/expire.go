@@ -9,14 +9,15 @@ import (
 )
 
 // Expire ends released replays whose outcome didn't come within the target's
-// deadline: unconfirmed, their effect unknown. It returns how many.
+// deadline: unconfirmed, their effect unknown. It goes by the clock by which they
+// left: that of a process may be another. It returns how many.
 func (s *Service) Expire(ctx context.Context) (int, error) {
 	rows, err := s.Pool.Query(ctx, `
 		SELECT id, target_kind = 'http' AND delivered_at IS NULL
 		FROM redrive.replays
-		WHERE state = 'released' AND deadline_at <= $1
+		WHERE state = 'released' AND deadline_at <= coalesce($1, clock_timestamp())
 		ORDER BY deadline_at
-		LIMIT 100`, s.now())
+		LIMIT 100`, s.shared())
 	if err != nil {
 		return 0, fmt.Errorf("replay: overdue: %w", err)
 	}

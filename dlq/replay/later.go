@@ -37,7 +37,7 @@ func (s *Service) later(ctx context.Context, tx pgx.Tx, it Item, err error) erro
 		return err
 	case ledger.IsBusy(err):
 		return s.postpone(ctx, tx, []int64{it.ReplayID})
-	case isUnique(err):
+	case isHeld(err):
 		return markBehind(ctx, tx, []int64{it.ReplayID})
 	}
 	s.log().WarnContext(ctx, "replay not released, it is tried again later", "replay", it.ReplayID, "error", err)

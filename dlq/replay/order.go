@@ -133,6 +133,13 @@ func makeReady(ctx context.Context, tx pgx.Tx, replayID int64) error {
 	return nil
 }
 
+// isHeld says that another replay holds the job, key or entity: unique keys of a
+// target's tables say nothing of that.
+func isHeld(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505" && pg.SchemaName == "redrive" && pg.TableName == "replays"
+}
+
 func isUnique(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505"

@@ -22,6 +22,7 @@ type round struct {
 	tenants *tenants
 	runs    []*run
 	claimed int
+	mixed   bool // some go to another destination, and have their turn later
 	dry     bool // the bucket had no more tokens
 	left    []*claimed
 }
@@ -33,7 +34,7 @@ func (s *Service) releaseBucket(ctx context.Context, environment, jobType string
 	name := environment + "\x00" + jobType
 	how := s.looked().care(name)
 	r, err := s.tryRound(ctx, environment, jobType, how)
-	if err != nil && how == quick && isUnique(err) {
+	if err != nil && how == quick && isHeld(err) {
 		s.looked().beware(name)
 		how = looking
 		r, err = s.tryRound(ctx, environment, jobType, how)
@@ -71,6 +72,9 @@ func (s *Service) tryRound(ctx context.Context, environment, jobType string, how
 		}
 		return r.write(ctx, tx)
 	})
+	if err == nil && r != nil {
+		s.looked().note(r.bucket)
+	}
 	return r, err
 }
 
@@ -95,7 +99,9 @@ func (s *Service) round(ctx context.Context, tx pgx.Tx, environment, jobType str
 	// Batches of one type go to one destination, except while the catalogue's
 	// change reaches them; the others' turn comes.
 	for _, u := range r.runs {
-		u.closed = u.closed || u.Destination != r.runs[0].Destination || u.TargetKind != r.runs[0].TargetKind
+		if u.Destination != r.runs[0].Destination || u.TargetKind != r.runs[0].TargetKind {
+			u.closed, u.elsewhere, r.mixed = true, true, true
+		}
 	}
 	n, err := s.budget(ctx, tx, r, r.runs[0])
 	if err != nil || n < 1 {
@@ -142,7 +148,7 @@ func (s *Service) budget(ctx context.Context, tx pgx.Tx, r *round, u *run) (int,
 		return 0, err
 	}
 	r.dest = d
-	if err := s.watch(ctx, tx, d); err != nil {
+	if err := s.watch(ctx, tx, d, b.At); err != nil {
 		return 0, err
 	}
 	n := min(releaseChunk, int(math.Floor(b.Tokens)))
@@ -150,7 +156,7 @@ func (s *Service) budget(ctx context.Context, tx pgx.Tx, r *round, u *run) (int,
 	if n < 1 {
 		return 0, nil
 	}
-	room, err := s.room(ctx, tx, d, concurrencyOf(u.target, s.Types(), b.Environment, b.JobType), perSecond(b.Limit.PerMinute))
+	room, err := s.room(ctx, tx, d, b.At, concurrencyOf(u.target, s.Types(), b.Environment, b.JobType), perSecond(b.Limit.PerMinute))
 	return min(n, room), err
 }
 
@@ -222,7 +228,7 @@ func (r *round) write(ctx context.Context, tx pgx.Tx) error {
 		r.bucket.put(&batch)
 	}
 	for _, u := range r.runs {
-		if u.left > 0 || u.served != u.TenantCursor || len(r.runs) >= runsARound {
+		if u.left > 0 || u.served != u.TenantCursor || len(r.runs) >= runsARound || (r.mixed && !u.elsewhere) {
 			u.put(&batch, r.bucket)
 		}
 	}

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -11,7 +12,7 @@ import (
 // concurrency, below one second's rate of what it doesn't hold yet, and only a
 // few while its breaker is half open. The caller holds the destination, and
 // only its holder lets replays out.
-func (s *Service) room(ctx context.Context, tx pgx.Tx, d *destination, concurrency, perSecond int) (int, error) {
+func (s *Service) room(ctx context.Context, tx pgx.Tx, d *destination, now time.Time, concurrency, perSecond int) (int, error) {
 	switch d.Breaker {
 	case "open":
 		return 0, nil
@@ -20,14 +21,15 @@ func (s *Service) room(ctx context.Context, tx pgx.Tx, d *destination, concurren
 		err := tx.QueryRow(ctx, `
 			SELECT count(*)
 			FROM redrive.replays
-			WHERE environment = $1 AND destination = $2 AND state = 'released' AND released_at >= $3`,
-			d.Environment, d.Name, d.ChangedAt).Scan(&out)
+			WHERE environment = $1 AND destination = $2 AND state = 'released' AND released_at BETWEEN $3 AND $4`,
+			d.Environment, d.Name, d.ChangedAt, now).Scan(&out)
 		if err != nil {
 			return 0, fmt.Errorf("replay: tries at destination: %w", err)
 		}
-		concurrency = min(concurrency, breakerTries)
 		d.Out, d.Undelivered = nil, nil
-		return max(0, concurrency-out), nil
+		// What hangs there since before counts, too.
+		all, err := countOut(ctx, tx, d, `state = 'released'`, concurrency)
+		return max(0, min(breakerTries-out, concurrency-int(all))), err
 	}
 	return s.closedRoom(ctx, tx, d, concurrency, perSecond)
 }

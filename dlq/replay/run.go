@@ -58,6 +58,7 @@ type run struct {
 	tokens      float64 // of its own rate, refilled
 	left        int     // how many left in this round
 	closed      bool    // nothing of it leaves in this round
+	elsewhere   bool    // it goes to another destination than the round
 	served      string  // the tenant served last
 }
 
