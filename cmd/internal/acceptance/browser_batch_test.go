@@ -162,6 +162,7 @@ func stopIncident(t *testing.T, b *tab, batch string) {
 	if now.PauseKind != "failures" || now.Progress["succeeded"] < 5 || now.Progress["failed"] == 0 {
 		t.Errorf("stopped as %+v", now)
 	}
+	b.axe(axeScript(t))
 }
 
 func resumeIncident(t *testing.T, b *tab, batch string) {

@@ -43,10 +43,7 @@ var looks = []struct {
 // two widths, and lets axe look at it.
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
-	script, err := os.ReadFile(filepath.Join("..", "..", "..", "static", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Fatalf("axe-core is not installed (make build installs it): %v", err)
-	}
+	script := axeScript(t)
 	for name, pages := range map[string]func(*tab) map[string]int{
 		"first": func(b *tab) map[string]int {
 			pages := b.signedIn("oncall", 0)
@@ -59,8 +56,8 @@ func TestPagesAreAccessible(t *testing.T) {
 			return pages
 		},
 		"admin": func(b *tab) map[string]int {
-			b.look(string(script), route.Login, 200)
-			b.look(string(script), route.Login+"?next=%2Fjobs", 200)
+			b.look(script, route.Login, 200)
+			b.look(script, route.Login+"?next=%2Fjobs", 200)
 			return b.signedIn("admin", -1)
 		},
 	} {
@@ -68,10 +65,20 @@ func TestPagesAreAccessible(t *testing.T) {
 			t.Parallel()
 			b := newTab(t)
 			for path, status := range pages(b) {
-				b.look(string(script), path, status)
+				b.look(script, path, status)
 			}
 		})
 	}
+}
+
+// axeScript is what looks for what keeps people out.
+func axeScript(t *testing.T) string {
+	t.Helper()
+	script, err := os.ReadFile(filepath.Join("..", "..", "..", "static", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatalf("axe-core is not installed (make build installs it): %v", err)
+	}
+	return string(script)
 }
 
 // signedIn signs in and returns every second page of the role, from the given
@@ -89,12 +96,19 @@ func (b *tab) signedIn(role string, half int) map[string]int {
 	return pages
 }
 
-// look opens a page and lets axe look at it in every way.
+// look opens a page and lets axe look at it.
 func (b *tab) look(script, path string, status int) {
 	b.t.Helper()
 	if got := b.open(path); got != status {
 		b.t.Errorf("%s answers %d, want %d", path, got, status)
 	}
+	b.axe(script)
+}
+
+// axe looks at the page that is open, in every way.
+func (b *tab) axe(script string) {
+	b.t.Helper()
+	path := b.path()
 	// By the protocol, not by the page: the content policy would refuse it.
 	b.read("(() => {" + script + "})()")
 	for _, l := range looks {
@@ -108,6 +122,7 @@ func (b *tab) look(script, path string, status int) {
 			b.t.Errorf("%s, %s, %d px: %s", path, l.theme, l.width, problem)
 		}
 	}
+	b.do(chromedp.EmulateViewport(1440, 900))
 }
 
 func (b *tab) signOut() {
