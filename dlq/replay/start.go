@@ -27,22 +27,28 @@ type starting struct {
 	due      time.Time
 	cursor   int64 // below 0: the canary isn't taken yet
 	allowOld bool
+	ahead    map[int64]Verdict // by replay: what was found out of its payload
 }
 
 // doStart takes a part of a confirmed batch: its eligible jobs are replaying
 // from then on. The canary comes first; the release may begin with it.
 func (s *Service) doStart(ctx context.Context, batch int64) (done bool, err error) {
 	var waits bool
+	ahead, err := s.lookAhead(ctx, batch)
+	if err != nil {
+		return false, err
+	}
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if err := ledger.GiveWay(ctx, tx); err != nil {
 			return err
 		}
-		st, ok, err := s.toStart(ctx, tx, batch)
+		st, ok, err := s.toStart(ctx, tx, batch, "FOR UPDATE")
 		if err != nil || !ok {
 			done = true
 			return err
 		}
-		items, last, err := s.nextToStart(ctx, tx, st)
+		st.ahead = ahead
+		items, last, err := s.nextToStart(ctx, tx, st, "FOR UPDATE OF r SKIP LOCKED")
 		if err != nil {
 			return err
 		}
@@ -66,8 +72,8 @@ func (s *Service) doStart(ctx context.Context, batch int64) (done bool, err erro
 
 // toStart holds the batch, so that no command and no other worker is half-way;
 // ok is false when there is nothing to take (any more).
-func (s *Service) toStart(ctx context.Context, tx pgx.Tx, batch int64) (st *starting, ok bool, err error) {
-	b, err := readBatch(ctx, tx, batch, "FOR UPDATE")
+func (s *Service) toStart(ctx context.Context, tx pgx.Tx, batch int64, lock string) (st *starting, ok bool, err error) {
+	b, err := readBatch(ctx, tx, batch, lock)
 	if problem.Is(err, problem.NotFound) {
 		return nil, false, nil
 	}
@@ -91,19 +97,21 @@ func (s *Service) toStart(ctx context.Context, tx pgx.Tx, batch int64) (st *star
 
 // nextToStart are the next replays whose jobs are to be taken: first the canary,
 // all at once, then by id.
-func (s *Service) nextToStart(ctx context.Context, tx pgx.Tx, st *starting) (items []Item, last int64, err error) {
+func (s *Service) nextToStart(ctx context.Context, tx pgx.Tx, st *starting, lock string) (items []Item, last int64, err error) {
 	if st.cursor < 0 && st.Canary > 0 {
-		_, err := tx.Exec(ctx, `
-			UPDATE redrive.replays
-			SET wave = 0
-			WHERE batch_id = $1 AND canary_rank <= $2 AND state = 'planned' AND verdict = 'eligible' AND wave <> 0`, st.ID, st.Canary)
-		if err != nil {
-			return nil, 0, fmt.Errorf("replay: mark canary: %w", err)
+		if lock != "" {
+			_, err := tx.Exec(ctx, `
+				UPDATE redrive.replays
+				SET wave = 0
+				WHERE batch_id = $1 AND canary_rank <= $2 AND state = 'planned' AND verdict = 'eligible' AND wave <> 0`, st.ID, st.Canary)
+			if err != nil {
+				return nil, 0, fmt.Errorf("replay: mark canary: %w", err)
+			}
 		}
 		items, err = s.items(ctx, tx, `
 			WHERE r.batch_id = @batch AND r.canary_rank <= @canary AND r.state = 'planned' AND r.verdict = 'eligible'
 			ORDER BY r.id
-			FOR UPDATE OF r SKIP LOCKED`, pgx.NamedArgs{"batch": st.ID, "canary": st.Canary})
+			`+lock, pgx.NamedArgs{"batch": st.ID, "canary": st.Canary})
 		if err != nil || len(items) > 0 {
 			return items, 0, err
 		}
@@ -112,7 +120,7 @@ func (s *Service) nextToStart(ctx context.Context, tx pgx.Tx, st *starting) (ite
 		WHERE r.batch_id = @batch AND r.verdict = 'eligible' AND r.id > @after AND r.state = 'planned'
 		ORDER BY r.id
 		LIMIT @chunk
-		FOR UPDATE OF r SKIP LOCKED`, pgx.NamedArgs{"batch": st.ID, "after": st.cursor, "chunk": startChunk})
+		`+lock, pgx.NamedArgs{"batch": st.ID, "after": st.cursor, "chunk": startChunk})
 	if len(items) > 0 {
 		last = items[len(items)-1].ReplayID
 	}

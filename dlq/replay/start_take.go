@@ -30,7 +30,7 @@ func (s *Service) take(ctx context.Context, tx pgx.Tx, st *starting, items []Ite
 			missing = append(missing, it)
 			continue
 		}
-		e := s.mayTake(f, it, st.allowOld)
+		e := s.mayTake(f, it, st)
 		if e == nil {
 			taken = append(taken, it.ReplayID)
 			continue
@@ -46,8 +46,11 @@ func (s *Service) take(ctx context.Context, tx pgx.Tx, st *starting, items []Ite
 }
 
 // mayTake judges the open job of a planned replay; nil means take it.
-func (s *Service) mayTake(f facts, it Item, allowOld bool) *End {
-	e := s.mayLeave(f, it, allowOld)
+func (s *Service) mayTake(f facts, it Item, st *starting) *End {
+	e := s.mayLeave(f, it, st.allowOld)
+	if v, ok := st.ahead[it.ReplayID]; e == nil && ok {
+		e = &End{Outcome: Skipped, Code: v.Code, Detail: v.Detail}
+	}
 	if e == nil && f.Status != "open" {
 		return &End{Outcome: Skipped, Code: "changed", Detail: "the job is being replayed already"}
 	}
