@@ -76,60 +76,6 @@ func chooseCanary(ctx context.Context, tx pgx.Tx, batchID int64, n int) (int64, 
 	return tag.RowsAffected(), nil
 }
 
-// gate looks at how the run has gone so far: it stops it, lets the rest follow
-// a canary that has passed, or leaves it as it is.
-func (s *Service) gate(ctx context.Context, tx pgx.Tx, b *bucket, u *run) error {
-	if u.Kind != "batch" {
-		return nil
-	}
-	good, bad, err := u.judged(ctx, tx)
-	if err != nil {
-		return err
-	}
-	limit := s.stopAbove(b.JobType)
-	over := bad*100 > int64(limit)*(good+bad)
-	least := int64(5)
-	if u.Canary > 0 {
-		least = min(least, int64(u.Canary))
-	}
-	if over && good+bad >= least {
-		return s.stopRun(ctx, tx, b, u, bad, good+bad, limit)
-	}
-	if u.Wave != 0 {
-		return nil
-	}
-	ended, err := u.canaryEnded(ctx, tx)
-	switch {
-	case err != nil || !ended:
-		return err
-	case over:
-		return s.stopRun(ctx, tx, b, u, bad, good+bad, limit)
-	case good+bad == 0 && !u.Activated:
-		return nil
-	case good+bad == 0:
-		return s.replaceCanary(ctx, tx, b, u)
-	}
-	return s.pass(ctx, tx, b, u, bad, good+bad)
-}
-
-// judged counts the outcomes of what was released since the run is watched.
-func (u *run) judged(ctx context.Context, tx pgx.Tx) (good, bad int64, err error) {
-	good, bad = u.Good-u.BaseGood, u.Bad-u.BaseBad
-	if len(u.Stragglers) == 0 {
-		return good, bad, nil
-	}
-	var oldGood, oldBad int64
-	err = tx.QueryRow(ctx, `
-		SELECT count(*) FILTER (WHERE outcome IN ('succeeded', 'already_done')),
-		       count(*) FILTER (WHERE outcome IN ('failed', 'unconfirmed'))
-		FROM redrive.replays
-		WHERE id = ANY($1) AND state = 'ended'`, u.Stragglers).Scan(&oldGood, &oldBad)
-	if err != nil {
-		return 0, 0, fmt.Errorf("replay: outcomes from before: %w", err)
-	}
-	return max(0, good-oldGood), max(0, bad-oldBad), nil
-}
-
 // canaryEnded says whether nothing of the canary waits, is out, or is still to
 // be taken.
 func (u *run) canaryEnded(ctx context.Context, tx pgx.Tx) (ended bool, err error) {

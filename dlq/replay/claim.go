@@ -47,7 +47,8 @@ func readClaimed(rows pgx.Rows, err error, runs map[int64]*run) ([]*claimed, err
 }
 
 // claimSingles holds due replays of batches of one, those that were put off
-// last.
+// last. It looks at all of the round's: those whose tenant's cap is used up stand
+// in nobody's way.
 func (s *Service) claimSingles(ctx context.Context, tx pgx.Tx, t *tenants, singles map[int64]*run, n int) ([]*claimed, error) {
 	if len(singles) == 0 || n == 0 {
 		return nil, nil
@@ -61,8 +62,7 @@ func (s *Service) claimSingles(ctx context.Context, tx pgx.Tx, t *tenants, singl
 		FROM redrive.replays r
 		WHERE r.batch_id = ANY($1) AND (r.state = 'ready' OR (r.state = 'pending' AND NOT r.behind)) AND r.due_at <= $2
 		ORDER BY r.due_at, r.id
-		LIMIT $3
-		FOR UPDATE OF r SKIP LOCKED`, ids, s.now(), n)
+		FOR UPDATE OF r SKIP LOCKED`, ids, s.now())
 	found, err := readClaimed(rows, err, singles)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,14 @@ func (s *Service) claimSingles(ctx context.Context, tx pgx.Tx, t *tenants, singl
 	if err := t.read(ctx, tx, names); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(found, func(c *claimed) bool { return !t.take(c.Tenant) }), nil
+	kept := 0
+	return slices.DeleteFunc(found, func(c *claimed) bool {
+		if kept == n || !t.take(c.Tenant) {
+			return true
+		}
+		kept++
+		return false
+	}), nil
 }
 
 // share is how many replays a tenant gets of a claim.

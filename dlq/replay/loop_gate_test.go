@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
+	"github.com/redrive-dlq/redrive/dlq/ledger"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 )
 
@@ -273,6 +274,57 @@ func TestStricterCatalogueActsAtOnce(t *testing.T) {
 		t.Fatalf("%d batches paused", n)
 	}
 	if s := l.state(t, id); s != "done" {
+		t.Fatal(s)
+	}
+}
+
+// TestWhatNeverRanProvesNothing: of a canary whose effects were done elsewhere
+// meanwhile, only what ran counts, and where nothing ran another follows.
+func TestWhatNeverRanProvesNothing(t *testing.T) {
+	t.Parallel()
+	for _, done := range []int{4, 5} {
+		t.Run(name(done, " of 5 done"), func(t *testing.T) {
+			t.Parallel()
+			l := loopSetup(t, fast, 1000)
+			id := l.batch(t, members{n: 30, canary: 5, key: `'k' || i`})
+			for i := range done {
+				if err := ledger.Finish(t.Context(), l.pool, ledger.Key{Environment: "production", Scope: "sync", Key: name("k", i+1)}, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 3 {
+				l.release(t)
+			}
+			want, state := 1, "paused failures 1 of 1 failed (limit 20 %)"
+			if done == 5 {
+				want, state = 5, "paused failures 5 of 5 failed (limit 20 %)"
+			}
+			if n := len(l.out.list()); n != want {
+				t.Fatalf("%d left, want %d to try", n, want)
+			}
+			l.end(t, failed422)
+			l.release(t)
+			if s := l.state(t, id); s != state {
+				t.Fatal(s)
+			}
+		})
+	}
+}
+
+// TestDoneElsewhereHidesNoFailures of those that run.
+func TestDoneElsewhereHidesNoFailures(t *testing.T) {
+	t.Parallel()
+	l := loopSetup(t, fast, 5)
+	id := l.batch(t, members{n: 60, key: `'k' || i`})
+	l.release(t)
+	for i := range 40 {
+		if err := ledger.Finish(t.Context(), l.pool, ledger.Key{Environment: "production", Scope: "sync", Key: name("k", i+11)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.end(t, failed422)
+	l.release(t)
+	if s := l.state(t, id); s != "paused failures 5 of 5 failed (limit 20 %)" {
 		t.Fatal(s)
 	}
 }

@@ -145,6 +145,33 @@ func TestTenantsAreCapped(t *testing.T) {
 	}
 }
 
+// TestSinglesOfACappedTenantStandInNobodysWay: what a tenant may not let leave yet
+// takes no other's turn.
+func TestSinglesOfACappedTenantStandInNobodysWay(t *testing.T) {
+	t.Parallel()
+	l := loopSetup(t, `{per_minute: 120, burst: 2, per_tenant_per_minute: 6}`, 100_000)
+	l.out.delivered = true
+	for i := range 6 {
+		id := l.job(t, jobOpts{id: name("single", i), jobType: "sync", scope: "sync"})
+		l.exec(t, `UPDATE redrive.dead_jobs SET tenant = $2 WHERE id = $1`, id, name("t", i/5))
+		if _, err := l.order(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().Add(time.Second)
+	l.svc.Now = func() time.Time { return now }
+	for range 3 {
+		l.release(t)
+		now = now.Add(200 * time.Millisecond)
+	}
+	if n := l.count(t, `SELECT count(*) FROM redrive.replays WHERE state = 'released' AND tenant = 't1'`); n != 1 {
+		t.Fatalf("%d of the other tenant left in half a second", n)
+	}
+	if n := len(l.out.list()); n != 2 {
+		t.Fatalf("%d left, want one of each tenant", n)
+	}
+}
+
 // TestConcurrencyHoldsAcrossProcesses: eight processes, one destination, five at
 // once.
 func TestConcurrencyHoldsAcrossProcesses(t *testing.T) {

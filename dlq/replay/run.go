@@ -51,6 +51,7 @@ type run struct {
 	Activated     bool
 	Good          int64 // outcomes, as counted
 	Bad           int64
+	Already       int64 // of the good ones: the effect was in place
 
 	environment string
 	bucket      *bucket // of the round
@@ -69,11 +70,12 @@ func (s *Service) readRuns(ctx context.Context, tx pgx.Tx, b *bucket) ([]*run, e
 		SELECT u.batch_id, b.kind, b.state, u.wave, u.rate_per_minute, CASE WHEN u.refilled_at IS NOT NULL THEN u.tokens END AS tokens,
 		       u.refilled_at, u.tenant_cursor, u.base_good, u.base_bad, u.stragglers, b.target_kind, b.target AS raw_target,
 		       b.destination, b.approved_by, b.canary, b.allow_old <> '' AS allow_old, b.accept_repeat, b.activated_at IS NOT NULL AS activated,
-		       coalesce(c.good, 0) AS good, coalesce(c.bad, 0) AS bad
+		       coalesce(c.good, 0) AS good, coalesce(c.bad, 0) AS bad, coalesce(c.already, 0) AS already
 		FROM redrive.runs u
 		JOIN redrive.batches b ON b.id = u.batch_id
 		LEFT JOIN LATERAL (
 			SELECT sum(n) FILTER (WHERE tally IN ('succeeded', 'already_done'))::bigint AS good,
+			       sum(n) FILTER (WHERE tally = 'already_done')::bigint AS already,
 			       sum(n) FILTER (WHERE tally IN ('failed', 'unconfirmed'))::bigint AS bad
 			FROM redrive.batch_tallies t
 			WHERE t.batch_id = u.batch_id) c ON b.kind = 'batch'
