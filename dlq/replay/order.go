@@ -60,11 +60,11 @@ func (s *Service) One(ctx context.Context, p *rbac.Principal, o Order) (Ordered,
 	}
 	var out Ordered
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		if err := ledger.GiveWay(ctx, tx); err != nil {
-			return err
-		}
 		one := batchRow{Environment: seen.Environment, JobType: seen.JobType, Eligible: 1}
 		if err := s.mayReleaseOne(ctx, tx, p, one, t); err != nil {
+			return err
+		}
+		if err := ledger.GiveWay(ctx, tx); err != nil {
 			return err
 		}
 		if err := ledger.Lock(ctx, tx, seen.key()); err != nil {

@@ -116,6 +116,10 @@ func (s *Service) mayReleaseOne(ctx context.Context, tx pgx.Tx, p *rbac.Principa
 	if err != nil || before+nearThreshold < t.ApprovalAbove() {
 		return err
 	}
+	// Only short orders of the same person hold the turn.
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'`); err != nil {
+		return fmt.Errorf("replay: set lock timeout: %w", err)
+	}
 	if err := takeTurns(ctx, tx, p, b.Environment, b.JobType); err != nil {
 		return err
 	}

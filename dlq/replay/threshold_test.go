@@ -136,3 +136,38 @@ func TestSingleReplaysOfMoneyTakeABatch(t *testing.T) {
 		})
 	}
 }
+
+// Near the threshold single orders take turns: one that waits for its turn isn't
+// refused because the others take a while.
+func TestSinglesWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	b := ordersSetup(t)
+	b.declare(t, strings.Replace(ordersCatalogue, "approval_above: 1000", "approval_above: 5", 1))
+	id := b.job(t, jobOpts{id: "a", key: "a"})
+	tx, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tx.Exec(t.Context(), `
+		SELECT pg_advisory_xact_lock(hashtextextended('1' || chr(31) || 'production' || chr(31) || 'send_welcome_email', 7311))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	ordered := make(chan error, 1)
+	go func() {
+		_, err := b.order(id)
+		ordered <- err
+	}()
+	select {
+	case err := <-ordered:
+		t.Fatalf("it didn't wait for its turn: %v", err)
+	case <-time.After(1200 * time.Millisecond):
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ordered; err != nil {
+		t.Error(err)
+	}
+}
