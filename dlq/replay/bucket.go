@@ -69,11 +69,8 @@ func (b *bucket) refilled(tokens *float64, since *time.Time, perMinute, burst in
 
 // refilledSmall is a bucket that holds one second's rate: a tenant's, or that of
 // a batch slower than its type. It is written only when something left through
-// it; when the clock was set back since, it is full again, once.
+// it, or the clock jumped.
 func (b *bucket) refilledSmall(tokens *float64, since *time.Time, perMinute int) float64 {
-	if since != nil && since.After(b.At) {
-		since = nil
-	}
 	return b.refilled(tokens, since, perMinute, perSecond(perMinute))
 }
 
@@ -105,6 +102,17 @@ func (b *bucket) put(batch *pgx.Batch) {
 		UPDATE redrive.release_buckets
 		SET tokens = $3, refilled_at = $4
 		WHERE environment = $1 AND job_type = $2`, b.Environment, b.JobType, b.Tokens, b.at())
+}
+
+// putSmall queues that nothing came into the type's small buckets before now: the
+// clock jumped, and what it says to have passed counts for none of them.
+func (b *bucket) putSmall(batch *pgx.Batch) {
+	for _, table := range []string{"tenant_buckets", "runs"} {
+		batch.Queue(`
+			UPDATE redrive.`+table+`
+			SET refilled_at = $3
+			WHERE environment = $1 AND job_type = $2 AND refilled_at IS NOT NULL`, b.Environment, b.JobType, b.At)
+	}
 }
 
 // perSecond is what a rate lets through in a second, at least one.

@@ -52,6 +52,42 @@ func TestJumpWhileARoundFails(t *testing.T) {
 	}
 }
 
+// TestSmallBucketsOutliveAJump: the caps of tenants and of slower batches hold,
+// too, whichever way the clock jumps.
+func TestSmallBucketsOutliveAJump(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
+		for what, m := range map[string]members{"tenant": {n: 20, tenant: `'t'`}, "batch": {n: 20, rate: 60}} {
+			t.Run(name(what, " ", jump), func(t *testing.T) {
+				t.Parallel()
+				l := loopSetup(t, `{per_minute: 1000000, burst: 1000000, per_tenant_per_minute: 60}`, 1000)
+				m.n = 20
+				l.batch(t, m)
+				l.exec(t, `UPDATE redrive.runs SET due_at = due_at - interval '1 day'`)
+				l.exec(t, `UPDATE redrive.replays SET due_at = due_at - interval '1 day'`)
+				began := time.Now()
+				var ran, offset time.Duration
+				l.svc.Now = func() time.Time { return began.Add(ran + offset) }
+				l.svc.Ran = func() time.Duration { return ran }
+				for range 5 {
+					l.release(t)
+				}
+				ran, offset = ran+100*time.Millisecond, jump
+				for range 5 {
+					l.release(t)
+				}
+				if n := len(l.out.list()); n != 1 {
+					t.Fatalf("%d left within a tenth of a second, at 1 a second", n)
+				}
+				ran += time.Second
+				if l.release(t); len(l.out.list()) != 2 {
+					t.Fatalf("%d left a second later", len(l.out.list()))
+				}
+			})
+		}
+	}
+}
+
 // TestBreakerOutlivesAJump: a breaker that opened while the clock was an hour
 // ahead tries again after its pause, and with no more than its few.
 func TestBreakerOutlivesAJump(t *testing.T) {

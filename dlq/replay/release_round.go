@@ -224,6 +224,9 @@ func (s *Service) claim(ctx context.Context, tx pgx.Tx, r *round, n int) ([]*cla
 // nothing: what came in is known from the last refill.
 func (r *round) write(ctx context.Context, tx pgx.Tx) error {
 	var batch pgx.Batch
+	if r.bucket.dirty {
+		r.bucket.putSmall(&batch)
+	}
 	if len(r.left) > 0 || r.bucket.dirty {
 		r.bucket.put(&batch)
 	}
