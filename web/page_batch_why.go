@@ -115,7 +115,10 @@ func verdictLift(code string) string {
 // speedFigures say how fast replays leave and how long the rest takes.
 func (s *Server) speedFigures(c echo.Context, b board.Batch) ([]batches.Figure, error) {
 	rate, n := s.rateOf(b), left(b)
-	most := "at most " + perSecond(float64(rate)/60) + " (" + component.Count(rate) + " a minute)"
+	most := "at most " + component.Count(rate) + " a minute"
+	if each := perSecond(float64(rate) / 60); !strings.HasSuffix(each, "minute") {
+		most = "at most " + each + " (" + component.Count(rate) + " a minute)"
+	}
 	now := batches.Figure{Label: "Leaving now", Value: "nothing", Note: most}
 	if b.State == "running" || b.State == "paused" || b.State == "cancelling" {
 		speed, err := board.Speed(c.Request().Context(), s.config.Pool, b.ID, s.people.Now())

@@ -143,7 +143,7 @@ func (b *tab) everyPage(role string) []string {
 	// Jobs that no other test changes.
 	paths := []string{
 		route.Overview, route.Jobs, "/jobs?env=production&category=transient", "/jobs?job=there-is-none",
-		route.Groups, route.Batches, route.Types, route.Sources, route.Targets,
+		route.Groups, route.Batches, route.Holds, route.Types, route.Type("charge_card"), route.Sources, route.Targets,
 		route.Account, route.Passphrase,
 	}
 	bad := d.find(b.t, "type:import_catalog category:invalid_input status:open")[0]

@@ -42,15 +42,38 @@ func TestPictures(t *testing.T) {
 	for _, path := range b.everyPage("admin") {
 		b.photograph(folder, path)
 	}
+	b.signOut()
+
+	// The pages of a batch by the order in which a person meets them.
+	first, second := newTab(t), newTab(t)
+	first.signIn("oncall")
+	second.signIn("approver")
+	n := 0
+	each := func(b *tab) hand {
+		return pointer(b, func() {
+			n++
+			b.snap(folder, fmt.Sprintf("batch-%02d-%s", n, pictureName(b.path())))
+		})
+	}
+	each(first).batchByHand(each(second), "pictures", "update_search_index")
+}
+
+func pictureName(path string) string {
+	if name := strings.Trim(notForNames.ReplaceAllString(strings.ToLower(path), "-"), "-"); name != "" {
+		return name
+	}
+	return "overview"
 }
 
 func (b *tab) photograph(folder, path string) {
 	b.t.Helper()
 	b.open(path)
-	name := strings.Trim(notForNames.ReplaceAllString(strings.ToLower(path), "-"), "-")
-	if name == "" {
-		name = "overview"
-	}
+	b.snap(folder, pictureName(path))
+}
+
+// snap photographs the page that is open, in every look.
+func (b *tab) snap(folder, name string) {
+	b.t.Helper()
 	for _, l := range looks {
 		b.prefers(l.theme)
 		b.do(chromedp.EmulateViewport(l.width, 900))
@@ -64,4 +87,5 @@ func (b *tab) photograph(folder, path string) {
 			b.t.Fatal(err)
 		}
 	}
+	b.do(chromedp.EmulateViewport(1440, 900))
 }
