@@ -112,3 +112,43 @@ func TestOrderWhileJobsAreTaken(t *testing.T) {
 	l.finish(t, id, other)
 	l.inOrder(t)
 }
+
+// TestOneReplayWhenTwoOrderAndTheDeathIsToldLate: a replay of the job failed
+// after the plan, and its source hasn't told of that death yet; the second batch
+// of it doesn't run it again.
+func TestOneReplayWhenTwoOrderAndTheDeathIsToldLate(t *testing.T) {
+	t.Parallel()
+	l := loopSetup(t, fast, 1000)
+	typ, _ := l.cat.Type("sync")
+	typ.Batch.StopAtFailurePct = 100
+	one := l.batch(t, members{n: 51, state: "planned"})
+	two := l.batch(t, members{n: 51, state: "planned"})
+	l.exec(t, `
+		UPDATE redrive.replays b
+		SET dead_job_id = a.dead_job_id, job_id = a.job_id
+		FROM redrive.replays a
+		WHERE a.batch_id = $1 AND b.batch_id = $2 AND a.canary_rank = b.canary_rank`, one, two)
+	work(t, l.svc, replay.WorkStart, one)
+	l.release(t)
+	l.end(t, replay.End{Outcome: replay.Failed, Code: "discarded", Category: "transient"})
+	work(t, l.svc, replay.WorkStart, two)
+	l.finish(t, one, two)
+	if n := len(l.out.list()); n != 51 {
+		t.Fatalf("%d replays of 51 jobs", n)
+	}
+	if n := l.count(t, `SELECT count(*) FROM redrive.replays WHERE batch_id = $1 AND outcome_code = 'changed'`, two); n != 51 {
+		t.Fatalf("%d of the second batch are left out", n)
+	}
+	// A plan made after the failure takes them.
+	three := l.batch(t, members{n: 51, state: "planned"})
+	l.exec(t, `
+		UPDATE redrive.replays b
+		SET dead_job_id = a.dead_job_id, job_id = a.job_id
+		FROM redrive.replays a
+		WHERE a.batch_id = $1 AND b.batch_id = $2 AND a.canary_rank = b.canary_rank`, one, three)
+	work(t, l.svc, replay.WorkStart, three)
+	l.finish(t, three)
+	if n := len(l.out.list()); n != 102 {
+		t.Fatalf("%d replays after another plan", n)
+	}
+}

@@ -28,6 +28,7 @@ type starting struct {
 	cursor   int64 // below 0: the canary isn't taken yet
 	allowOld bool
 	ahead    map[int64]Verdict // by replay: what was found out of its payload
+	ran      map[int64]bool    // jobs of which another replay failed since the plan
 }
 
 // doStart takes a part of a confirmed batch: its eligible jobs are replaying

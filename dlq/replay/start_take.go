@@ -18,6 +18,9 @@ func (s *Service) take(ctx context.Context, tx pgx.Tx, st *starting, items []Ite
 	if err != nil {
 		return err
 	}
+	if st.ran, err = ranSince(ctx, tx, st.ID, items); err != nil {
+		return err
+	}
 	byID := make(map[int64]facts, len(found))
 	for _, f := range found {
 		byID[f.ID] = f
@@ -50,6 +53,9 @@ func (s *Service) mayTake(f facts, it Item, st *starting) *End {
 	e := s.mayLeave(f, it, st.allowOld)
 	if v, ok := st.ahead[it.ReplayID]; e == nil && ok {
 		e = &End{Outcome: Skipped, Code: v.Code, Detail: v.Detail}
+	}
+	if e == nil && st.ran[it.DeadJobID] {
+		return &End{Outcome: Skipped, Code: "changed", Detail: "another replay of the job failed after this one was planned"}
 	}
 	if e == nil && f.Status != "open" {
 		return &End{Outcome: Skipped, Code: "changed", Detail: "the job is being replayed already"}
