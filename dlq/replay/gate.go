@@ -19,7 +19,7 @@ func (s *Service) gate(ctx context.Context, tx pgx.Tx, b *bucket, u *run) error 
 	}
 	limit := s.stopAbove(b.JobType)
 	above := func(good int64) bool { return bad*100 > int64(limit)*(good+bad) }
-	if u.Already > 0 && (u.Wave == 0 || above(max(0, good-u.Already))) {
+	if min(u.Already, good) > 0 && (u.Wave == 0 || above(max(0, good-u.Already))) {
 		never, err := u.neverRan(ctx, tx)
 		if err != nil {
 			return err
@@ -75,8 +75,8 @@ func (u *run) neverRan(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT count(*)
 		FROM redrive.replays
-		WHERE batch_id = $1 AND outcome = 'already_done' AND delivered_at IS NULL
-		  AND outcome_at >= coalesce((SELECT watch_from FROM redrive.runs WHERE batch_id = $1), '-infinity')`, u.BatchID).Scan(&n)
+		WHERE batch_id = $1 AND outcome = 'already_done' AND delivered_at IS NULL AND id <> ALL($2)
+		  AND outcome_at >= coalesce((SELECT watch_from FROM redrive.runs WHERE batch_id = $1), '-infinity')`, u.BatchID, u.Stragglers).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("replay: outcomes of what never ran: %w", err)
 	}

@@ -328,3 +328,40 @@ func TestDoneElsewhereHidesNoFailures(t *testing.T) {
 		t.Fatal(s)
 	}
 }
+
+// TestStragglersDoneElsewhereCountOnce: what was out at a resume and never ran
+// takes nothing from the new canary.
+func TestStragglersDoneElsewhereCountOnce(t *testing.T) {
+	t.Parallel()
+	l := loopSetup(t, fast, 20)
+	l.out.delivered = false
+	id := l.batch(t, members{n: 60, key: `'k' || i`})
+	l.release(t)
+	l.pauseByFailures(t, id)
+	l.resume(t, id)
+	for i, d := range l.out.list()[5:] {
+		if err := ledger.Finish(t.Context(), l.pool, ledger.Key{Environment: "production", Scope: "sync", Key: name("k", i+6)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, ok, err := l.svc.Claim(t.Context(), d.ReplayID); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if n := l.release(t); n != 10 {
+		t.Fatalf("%d left as the canary", n)
+	}
+	for i, d := range l.out.list()[20:] {
+		e := succeeded
+		if i == 0 {
+			e = failed422
+		}
+		l.record(t, d.ReplayID, e)
+	}
+	l.release(t)
+	if s := l.state(t, id); s != "running" {
+		t.Fatal(s)
+	}
+	if l.audited(t, "batch.canary_passed") != 1 {
+		t.Fatal("the new canary didn't pass")
+	}
+}
