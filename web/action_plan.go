@@ -29,7 +29,7 @@ func (s *Server) planRoutes() []Route {
 		return Route{Method: method, Path: path, Name: "batch." + name, Audience: Browser, Policy: p, Handle: h}
 	}
 	plan, run, approve := Needs(rbac.PlanBatch), Needs(rbac.RunBatch), Needs(rbac.ApproveBatch)
-	submit := route2(http.MethodPost, route.NewBatch, "new.submit", plan, s.planSubmit)
+	submit := route2(http.MethodPost, route.NewBatch, "new.submit", plan.AsOrder(), s.planSubmit)
 	submit.BodyLimit = planLimit
 	return []Route{
 		route2(http.MethodGet, route.NewBatch, "new", plan, s.planPage), submit,
@@ -37,9 +37,9 @@ func (s *Server) planRoutes() []Route {
 		route2(http.MethodGet, route.BatchReviewPattern, "review", run, s.reviewPage),
 		route2(http.MethodPost, route.BatchReviewPattern, "review.submit", run, s.reviewSubmit),
 		route2(http.MethodGet, route.BatchConfirmPattern, "confirm", run.WithStepUp(), s.agreePage),
-		route2(http.MethodPost, route.BatchConfirmPattern, "confirm.submit", run.WithStepUp(), s.confirmSubmit),
+		route2(http.MethodPost, route.BatchConfirmPattern, "confirm.submit", run.WithStepUp().AsOrder(), s.confirmSubmit),
 		route2(http.MethodGet, route.BatchApprovePattern, "approve", approve.WithStepUp(), s.agreePage),
-		route2(http.MethodPost, route.BatchApprovePattern, "approve.submit", approve.WithStepUp(), s.approveSubmit),
+		route2(http.MethodPost, route.BatchApprovePattern, "approve.submit", approve.WithStepUp().AsOrder(), s.approveSubmit),
 		route2(http.MethodGet, route.BatchFixPattern, "fix", Needs(rbac.DeclareFix), s.batchFixPage),
 		route2(http.MethodPost, route.BatchFixPattern, "fix.submit", Needs(rbac.DeclareFix), s.batchFixSubmit),
 		route2(http.MethodGet, route.GroupFixPattern, "group.fix", Needs(rbac.DeclareFix), s.groupFixPage),

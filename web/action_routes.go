@@ -30,7 +30,7 @@ func (s *Server) actionRoutes() []Route {
 		func(s *Server) handler { return s.editPage }, func(s *Server) handler { return s.editSubmit })
 	// A single replay asks for no passphrase; a type that should would add
 	// WithStepUp here, or call RequireStepUp where its policy is known.
-	add(Route{Policy: Needs(rbac.ReplayOne)}, route.Replay,
+	add(Route{Policy: Needs(rbac.ReplayOne).AsOrder()}, route.Replay,
 		func(s *Server) handler { return s.replayPage }, func(s *Server) handler { return s.replaySubmit })
 	add(Route{Policy: Needs(rbac.ReplayOne)}, route.Cancel,
 		func(s *Server) handler { return s.cancelPage }, func(s *Server) handler { return s.cancelSubmit })

@@ -56,6 +56,9 @@ func (s *Server) runRoutes() []Route {
 	var routes []Route
 	for _, a := range append(runActs, planFailedAct) {
 		r := Route{Path: a.pattern, Audience: Browser, Policy: Needs(rbac.Read)}
+		if a.name == planFailedAct.name {
+			r.Policy = r.Policy.AsOrder() // the others are brakes: they have no limit
+		}
 		form, submit := r, r
 		form.Method, form.Name, form.Handle = http.MethodGet, "batch."+a.name, s.runPage(a)
 		submit.Method, submit.Name, submit.Handle = http.MethodPost, "batch."+a.name+".submit", s.runSubmit(a)

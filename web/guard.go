@@ -90,7 +90,12 @@ func (s *Server) admit(c echo.Context, r Route) error {
 		return err
 	}
 	if r.Policy.stepUp {
-		return s.people.RequireStepUp(p)
+		if err := s.people.RequireStepUp(p); err != nil {
+			return err
+		}
+	}
+	if r.Policy.order && r.writes() {
+		return s.orders.take(p.UserID, s.people.Now())
 	}
 	return nil
 }

@@ -198,7 +198,7 @@ func TestExportIsWholeAuditedAndLimited(t *testing.T) {
 
 func TestLimiterForgets(t *testing.T) {
 	t.Parallel()
-	var l limiter
+	l := newLimiter(exportBurst, exportEvery, "exported")
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	for user := range int64(1000) {
 		if err := l.take(user, now); err != nil {

@@ -28,6 +28,7 @@ type Policy struct {
 	kind   policyKind
 	perms  []rbac.Permission
 	stepUp bool
+	order  bool
 }
 
 type policyKind int
@@ -51,6 +52,12 @@ func Needs(perms ...rbac.Permission) Policy { return Policy{kind: kindNeeds, per
 // WithStepUp asks also for a passphrase given just now.
 func (p Policy) WithStepUp() Policy {
 	p.stepUp = true
+	return p
+}
+
+// AsOrder counts what is written among the person's orders, which have a limit.
+func (p Policy) AsOrder() Policy {
+	p.order = true
 	return p
 }
 

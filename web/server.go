@@ -80,7 +80,8 @@ type Server struct {
 	origins  *http.CrossOriginProtection
 	routes   []Route
 	pages    map[string]bool // paths that a GET answers
-	exports  limiter         // of each person
+	exports  *limiter        // of each person
+	orders   *limiter        // of each person
 	draining chan struct{}   // closed when the server stops; streams end then
 	drain    sync.Once
 }
@@ -116,6 +117,8 @@ func New(config Config) (*Server, error) {
 		sessions: config.People.Store(),
 		origins:  http.NewCrossOriginProtection(),
 		pages:    map[string]bool{},
+		exports:  newLimiter(exportBurst, exportEvery, "exported"),
+		orders:   newLimiter(orderBurst, orderEvery, "ordered"),
 		draining: make(chan struct{}),
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
