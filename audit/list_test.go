@@ -160,6 +160,8 @@ func TestSentence(t *testing.T) {
 			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "send_invoice", Reason: "fixed", Details: map[string]any{"eligible": json.Number("28")}},
 		"ann@example.test asked a second person to approve batch 41: 28 charge_card in production.": {Actor: person, Action: "batch.confirm", Environment: "production",
 			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "charge_card", Details: map[string]any{"eligible": json.Number("28"), "needs_approval": "it may move money"}},
+		"ann@example.test confirmed, to wait instead of a second person, batch 41: 28 send_invoice in production.": {Actor: person, Action: "batch.confirm", Environment: "production",
+			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "send_invoice", Details: map[string]any{"eligible": json.Number("28"), "no_second_person": "more than 20"}},
 		"ann@example.test lowered the rate from 60 to 30 a minute of batch 41 (send_invoice) in staging.": {Actor: person, Action: "batch.rate", Environment: "staging",
 			Object: audit.Object{Kind: "batch", ID: "41"}, JobType: "send_invoice", Details: map[string]any{"from": json.Number("60"), "to": json.Number("30")}},
 		"ann@example.test held all replays of charge_card in production.": {Actor: person, Action: "hold.place", Environment: "production",

@@ -124,6 +124,9 @@ func (r Record) Words() Words {
 		if r.detail("needs_approval") != "" {
 			w.Did = "asked a second person to approve"
 		}
+		if r.detail("no_second_person") != "" {
+			w.Did = "confirmed, to wait instead of a second person,"
+		}
 	case "batch.rate":
 		if from, to := r.number("from"), r.number("to"); to != "" {
 			w.Did = "lowered the rate from " + from + " to " + to + " a minute of"

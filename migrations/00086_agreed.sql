@@ -3,9 +3,7 @@
 -- who holds it takes it over by resuming.
 ALTER TABLE redrive.batches
     DROP CONSTRAINT batches_pause_kind_check,
-    ADD CONSTRAINT batches_pause_kind CHECK (pause_kind IN ('', 'person', 'failures', 'catalogue', 'rights')),
-    -- what the catalogue said that verdicts rest on, when judging began; '' = not known
-    ADD COLUMN plan_policy text NOT NULL DEFAULT '';
+    ADD CONSTRAINT batches_pause_kind CHECK (pause_kind IN ('', 'person', 'failures', 'catalogue', 'rights'));
 
 -- +goose Down
 SELECT 1;

@@ -99,8 +99,12 @@ func (s *Server) renderAgree(c echo.Context, status int, b board.Batch, f agreeF
 		props.Risk, props.Phrase, props.NeedsApproval = page.Risk, page.Phrase, page.NeedsApproval
 		props.PlanHash, props.ReviewHash, props.Nonce = page.PlanHash, page.ReviewHash, page.Nonce
 		// What it may do stands above, in large.
+		starts := s.startWords(b)
+		if page.CoolsOff {
+			starts, props.NeedsApproval = coolsOff(b.Environment, page.NeedsApproval), ""
+		}
 		pace := component.Sentence(strings.TrimSpace(paceWords(b, s.rateOf(b), b.Canary))) + "."
-		props.Sentence = slices.Concat([]string{pace, s.startWords(b)}, s.willHappen(b, s.rateOf(b), b.Canary)[1:])
+		props.Sentence = slices.Concat([]string{pace, starts}, s.willHappen(b, s.rateOf(b), b.Canary)[1:])
 	case problem.Is(err, problem.Conflict), problem.Is(err, problem.Forbidden):
 		if props.Problem == "" {
 			_, props.Problem = fault(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -136,6 +137,12 @@ func (s *Server) renderReview(c echo.Context, status int, b board.Batch, t *jobt
 		props.NeedsApproval = "A replay of " + component.Cut(b.JobType, 60) + " may move money."
 	case b.Eligible > t.ApprovalAbove():
 		props.NeedsApproval = "More than " + component.Count(t.ApprovalAbove()) + " replays of " + component.Cut(b.JobType, 60) + " a day take a second person."
+	}
+	if why := props.NeedsApproval; why != "" && s.config.Types().CoolsOff(b.Environment, t) {
+		props.NeedsApproval = ""
+		if i := slices.IndexFunc(props.Sentence, func(line string) bool { return strings.HasPrefix(line, "It starts ") }); i >= 0 {
+			props.Sentence[i] = coolsOff(b.Environment, why)
+		}
 	}
 	at, text := fault(cause)
 	switch at {

@@ -59,13 +59,18 @@ func (s *Server) mayRun(p *rbac.Principal, b board.Batch) error {
 }
 
 // mayCancelBatch requires what cancelling takes: a plan is withdrawn by who may
-// plan, a request also by who may approve it.
+// plan, a request, or what went without a second person, also by who may approve
+// it.
 func (s *Server) mayCancelBatch(p *rbac.Principal, b board.Batch) error {
 	switch b.State {
 	case "planning", "planned":
 		return p.Require(b.Environment, b.JobType, rbac.PlanBatch)
 	case "waiting":
 		if p.Can(rbac.ApproveBatch, b.Environment, b.JobType) {
+			return nil
+		}
+	case "scheduled", "running", "paused":
+		if b.NoSecondPerson() && p.Can(rbac.ApproveBatch, b.Environment, b.JobType) {
 			return nil
 		}
 	}

@@ -17,6 +17,9 @@ func (s *Server) batchWaits(c echo.Context, b board.Batch) ([]batches.Wait, erro
 	if w, ok := s.pauseWait(b); ok {
 		list = append(list, w)
 	}
+	if w, ok := coolingWait(b); ok {
+		list = append(list, w)
+	}
 	held, err := s.holds(c)
 	if err != nil {
 		return nil, err

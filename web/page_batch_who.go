@@ -10,7 +10,7 @@ import (
 // batchWho says by whom and why a batch was ordered, and what proves it.
 func (s *Server) batchWho(b board.Batch) batches.Who {
 	w := batches.Who{Selected: "filter " + redact.Readable(b.Filter), Cutoff: b.Cutoff, PlannedBy: b.CreatedBy, PlannedAt: b.CreatedAt, Reason: reasonText(b.Reason),
-		ReviewedBy: b.ReviewedBy, ReviewedAt: when(b.ReviewedAt), ConfirmedBy: b.ConfirmedBy, ConfirmedAt: when(b.ConfirmedAt), NeedsWord: b.NeedsApproval,
+		ReviewedBy: b.ReviewedBy, ReviewedAt: when(b.ReviewedAt), ConfirmedBy: b.ConfirmedBy, ConfirmedAt: when(b.ConfirmedAt), NeedsWord: secondWord(b),
 		ApprovedBy: b.ApprovedBy, ApprovedAt: when(b.ApprovedAt), DueAt: when(b.DueAt), StartedAt: when(b.StartedAt), EndedAt: when(b.FinishedAt),
 		CancelledBy: b.CancelledBy, EndReason: reasonText(b.EndReason), Destination: s.destinationName(b), PlanHash: b.PlanHash, PlanRevision: b.PlanRevision, ReviewHash: b.ReviewHash}
 	if b.BySelection {

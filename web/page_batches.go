@@ -109,6 +109,7 @@ func batchRow(b board.Batch) batches.Row {
 	if b.StoppedItself() {
 		row.Note = "stopped by itself: " + reasonText(b.PauseWhy)
 	}
+	row.Note = coolingNote(b, row.Note)
 	return row
 }
 

@@ -33,6 +33,7 @@ func (s *Server) overviewRuns(c echo.Context, props *overview.Props) error {
 		case b.State == "scheduled":
 			row.Note = "starts at " + timeOfDay(when(b.DueAt), s.people.Now())
 		}
+		row.Note = coolingNote(b, row.Note)
 		props.Batches = append(props.Batches, row)
 	}
 	failing, err := board.FailingDestinations(ctx, s.config.Pool, p, chosen)

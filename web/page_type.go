@@ -36,7 +36,7 @@ func (s *Server) typePage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	props := types.TypeProps{Name: name, Runbook: t.Runbook, Policy: policyWords(t, seen.proofs), Idle: idle(t)}
+	props := types.TypeProps{Name: name, Runbook: t.Runbook, Policy: policyWords(catalogue, t, seen.proofs), Idle: idle(t)}
 	for _, environment := range catalogue.Environments {
 		if chosen := s.environment(c); (chosen == "" || chosen == environment) && s.principal(c).Can(rbac.Read, environment, name) {
 			props.Places = append(props.Places, s.typePlace(t, environment, seen))

@@ -14,7 +14,7 @@ import (
 )
 
 // policyWords is a type's whole policy, defaults included.
-func policyWords(t *jobtype.Type, proofs []board.Proof) []types.Policy {
+func policyWords(c *jobtype.Catalogue, t *jobtype.Type, proofs []board.Proof) []types.Policy {
 	one := func(name, text string) types.Policy { return types.Policy{Name: name, Texts: []string{text}} }
 	rows := []types.Policy{
 		one("Owner", orWord(t.Owner, "nobody")),
@@ -30,28 +30,32 @@ func policyWords(t *jobtype.Type, proofs []board.Proof) []types.Policy {
 	}
 	rows = append(rows, types.Policy{Name: "Proven", Texts: proven},
 		one("Rate", rateWords(t.Limit())),
-		one("Second person", secondWords(t)),
+		types.Policy{Name: "Second person", Texts: secondWords(c, t)},
 		one("Canary", fmt.Sprintf("the first %s of a batch leave alone; the rest follows if no more than %d %% of them fail", component.Count(t.Canary()), t.StopAtFailurePct())),
 		one("Stops by itself", fmt.Sprintf("when more than %d %% of a batch's replays fail", t.StopAtFailurePct())),
 		one("After a failure", entityWords(t)),
 		one("Valid", validWords(t)))
-	for _, c := range t.Checks {
-		text := c.SQL
-		if len(c.Args) > 0 {
-			text += " with " + strings.Join(c.Args, ", ")
+	for _, check := range t.Checks {
+		text := check.SQL
+		if len(check.Args) > 0 {
+			text += " with " + strings.Join(check.Args, ", ")
 		}
-		rows = append(rows, one("Check: "+c.Name, text))
+		rows = append(rows, one("Check: "+check.Name, text))
 	}
 	rows = append(rows, types.Policy{Name: "Payload", Texts: []string{schemaWords(t)}},
 		types.Policy{Name: "May be edited", Texts: orList(t.Edits.Payload, "nothing")})
 	return rows
 }
 
-func secondWords(t *jobtype.Type) string {
+func secondWords(c *jobtype.Catalogue, t *jobtype.Type) []string {
 	if t.ApprovalAbove() == 0 {
-		return "always, because it moves money"
+		return []string{"always, because it moves money"}
 	}
-	return "when one person releases more than " + component.Count(t.ApprovalAbove()) + " in 24 hours"
+	words := []string{"when one person releases more than " + component.Count(t.ApprovalAbove()) + " in 24 hours"}
+	if cooling := coolingWords(c, t); cooling != "" {
+		words = append(words, cooling)
+	}
+	return words
 }
 
 func entityWords(t *jobtype.Type) string {

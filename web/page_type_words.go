@@ -61,8 +61,8 @@ func provenWords(t *jobtype.Type, proofs []board.Proof) []types.Proven {
 }
 
 // limitWords are the limits that people ask for first.
-func limitWords(t *jobtype.Type) []string {
-	return []string{rateWords(t.Limit()), approvalWords(t), "canary of " + component.Count(t.Canary()) + fmt.Sprintf(", stops above %d %% failures", t.StopAtFailurePct())}
+func limitWords(c *jobtype.Catalogue, t *jobtype.Type) []string {
+	return []string{rateWords(t.Limit()), approvalWords(c, t), "canary of " + component.Count(t.Canary()) + fmt.Sprintf(", stops above %d %% failures", t.StopAtFailurePct())}
 }
 
 func rateWords(r jobtype.Rate) string {
@@ -73,11 +73,15 @@ func rateWords(r jobtype.Rate) string {
 	return words
 }
 
-func approvalWords(t *jobtype.Type) string {
+func approvalWords(c *jobtype.Catalogue, t *jobtype.Type) string {
 	if t.ApprovalAbove() == 0 {
 		return "always a second person"
 	}
-	return "a second person above " + component.Count(t.ApprovalAbove()) + " a day"
+	words := "a second person above " + component.Count(t.ApprovalAbove()) + " a day"
+	if cooling := coolingWords(c, t); cooling != "" {
+		words += "; " + cooling
+	}
+	return words
 }
 
 // targetWords says where replays go: "River app-prod, queue mail; outcome within 15 min".

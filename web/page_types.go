@@ -49,7 +49,7 @@ func (s *Server) typesPage(c echo.Context) error {
 	catalogue := s.config.Types()
 	props := types.Props{Version: s.catalogueVersion()}
 	for _, t := range catalogue.Types() {
-		props.Rows = append(props.Rows, typeRow(t, catalogue.Environments, seen))
+		props.Rows = append(props.Rows, typeRow(t, catalogue, seen))
 	}
 	if err := s.offerTypeHolds(c, props.Rows); err != nil {
 		return err
@@ -79,9 +79,9 @@ func (s *Server) catalogueVersion() types.Version {
 	return v
 }
 
-func typeRow(t *jobtype.Type, environments []string, seen typesSeen) types.Row {
+func typeRow(t *jobtype.Type, c *jobtype.Catalogue, seen typesSeen) types.Row {
 	row := types.Row{Name: t.Name, Owner: t.Owner, SideEffects: sideEffects(t), Money: t.MoneyRisk(),
-		Idempotency: idempotencyWords(t), Proven: provenWords(t, seen.proofs), Limits: limitWords(t)}
+		Idempotency: idempotencyWords(t), Proven: provenWords(t, seen.proofs), Limits: limitWords(c, t)}
 	dead := map[string]int{}
 	for _, n := range seen.counts {
 		if n.JobType == t.Name {
@@ -89,7 +89,7 @@ func typeRow(t *jobtype.Type, environments []string, seen typesSeen) types.Row {
 			dead[n.Environment] = n.Total
 		}
 	}
-	for _, environment := range environments {
+	for _, environment := range c.Environments {
 		target, ok := t.Target(environment)
 		switch {
 		case ok:

@@ -69,7 +69,7 @@ type Batch struct {
 	DueAt          *time.Time // nil: not ordered, or at once
 	StartedAt      *time.Time
 	ActivatedAt    *time.Time
-	PauseKind      string // person, failures (stopped by itself), catalogue
+	PauseKind      string // person, failures (stopped by itself), catalogue, rights
 	PauseWhy       string
 	PausedBy       string
 	PausedAt       *time.Time
@@ -93,6 +93,12 @@ func (b Batch) Ended() int {
 		n += b.Tallies[o]
 	}
 	return n
+}
+
+// NoSecondPerson says whether a second person was needed and a wait stood in for
+// that person.
+func (b Batch) NoSecondPerson() bool {
+	return b.NeedsApproval != "" && b.ApprovedBy == "" && b.DueAt != nil
 }
 
 // Failed is how many replays failed.

@@ -13,6 +13,9 @@ import (
 type Catalogue struct {
 	// Environments in their declared order, the most careful one first.
 	Environments []string
+	// CoolingOff are the environments where a wait stands in for the second
+	// person; none unless the file says so, and never for money.
+	CoolingOff []string
 	// Sources where jobs die.
 	Sources []Source
 	types   map[string]*Type

@@ -62,13 +62,17 @@ func (r *reader) catalogue(source []byte) *Catalogue {
 		return c
 	}
 	root.node = tree.Docs[0].Body
-	var types, sources value
+	var types, sources, cooling value
 	root.fields(map[string]func(value){
 		"environments": func(v value) { c.Environments = v.names("environment") },
+		"cooling_off":  func(v value) { cooling = v },
 		"sources":      func(v value) { sources = v },
 		"types":        func(v value) { types = v },
 	})
 	// Sources know the environments, types know both, whatever the file's order.
+	if cooling.node != nil {
+		c.readCoolingOff(cooling)
+	}
 	if sources.node != nil {
 		c.readSources(sources)
 	}
@@ -119,6 +123,19 @@ func (v value) names(what string) []string {
 		}
 	}
 	return out
+}
+
+func (c *Catalogue) readCoolingOff(v value) {
+	for _, item := range v.items() {
+		name := item.oneOf(c.Environments...)
+		switch {
+		case name == "":
+		case slices.Contains(c.CoolingOff, name):
+			item.fault("environment %q stands twice", name)
+		default:
+			c.CoolingOff = append(c.CoolingOff, name)
+		}
+	}
 }
 
 func (c *Catalogue) readSources(v value) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ErrNotReplayable is wrapped by what [Type.Replayable] returns.
@@ -63,6 +64,9 @@ const (
 	DefaultStopAtFailurePct = 20
 )
 
+// CoolingOffFor is the wait that may stand in for a second person.
+const CoolingOffFor = 30 * time.Minute
+
 // Limit is the rate of the type's releases with defaults filled in; only
 // PerTenantPerMinute may be zero: tenants are not capped then.
 func (t *Type) Limit() Rate {
@@ -77,6 +81,13 @@ func (t *Type) Limit() Rate {
 		r.Burst = max(1, r.PerMinute/60)
 	}
 	return r
+}
+
+// CoolsOff says whether, in an environment, a wait of [CoolingOffFor] stands in
+// for the second person that batches of a type would need: what a team of one
+// may choose. Money always takes a second person.
+func (c *Catalogue) CoolsOff(environment string, t *Type) bool {
+	return slices.Contains(c.CoolingOff, environment) && !t.MoneyRisk()
 }
 
 // ApprovalAbove is how many replays one person may release in 24 hours before

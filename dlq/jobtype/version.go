@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,11 +71,14 @@ func appendLoad(ctx context.Context, tx pgx.Tx, v Version, before, now *Catalogu
 	for _, change := range Diff(before, now) {
 		count[change.What]++
 	}
+	details := map[string]any{"version": v.ID, "sha256": v.Sum, "loaded_by": v.LoadedBy, "types": len(now.names),
+		"added": count["added"], "changed": count["changed"], "removed": count["removed"]}
+	if !slices.Equal(before.CoolingOff, now.CoolingOff) {
+		// Where nobody else has to agree any more, or has to again.
+		details["cooling_off"], details["cooling_off_before"] = append([]string{}, now.CoolingOff...), append([]string{}, before.CoolingOff...)
+	}
 	_, err := audit.Append(ctx, tx, audit.SystemActor(), audit.Entry{
-		Action: "catalogue.load", Object: audit.Object{Kind: "catalogue", ID: strconv.FormatInt(v.ID, 10)},
-		Details: map[string]any{"version": v.ID, "sha256": v.Sum, "loaded_by": v.LoadedBy, "types": len(now.names),
-			"added": count["added"], "changed": count["changed"], "removed": count["removed"]},
-	})
+		Action: "catalogue.load", Object: audit.Object{Kind: "catalogue", ID: strconv.FormatInt(v.ID, 10)}, Details: details})
 	return err
 }
 

@@ -121,5 +121,5 @@ func (s *Service) approve(ctx context.Context, tx pgx.Tx, p *rbac.Principal, b b
 	if err != nil {
 		return "", err
 	}
-	return s.order(ctx, tx, b, entry)
+	return s.order(ctx, tx, b, entry, b.due(now))
 }

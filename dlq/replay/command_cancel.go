@@ -54,6 +54,10 @@ func (s *Service) mayCancel(p *rbac.Principal, b batchRow) error {
 			return nil
 		}
 	case "scheduled", "running", "paused":
+		// Whoever would have been asked may still say no.
+		if b.NeedsApproval != "" && b.ApprovedBy == "" && p.Can(rbac.ApproveBatch, b.Environment, b.JobType) {
+			return nil
+		}
 	default:
 		return problem.New(problem.Conflict, "Batch %d %s, so it can't be cancelled. Nothing was changed.", b.ID, b.stateWords())
 	}

@@ -109,10 +109,18 @@ func (s *Service) confirm(ctx context.Context, tx pgx.Tx, p *rbac.Principal, b b
 		return "", err
 	}
 	now := s.now()
+	due, alone := b.due(now), ""
+	if why != "" && s.Types().CoolsOff(b.Environment, t) {
+		why, alone = "", why
+		if least := now.Add(jobtype.CoolingOffFor); due.Before(least) {
+			due = least
+		}
+	}
+	// Why a second person is asked stays with a batch that goes without one.
 	_, err = tx.Exec(ctx, `
 		UPDATE redrive.batches
-		SET confirmed_by = $2, confirmed_by_id = $3, confirmed_at = $4
-		WHERE id = $1`, b.ID, nameOf(p), p.UserID, now)
+		SET confirmed_by = $2, confirmed_by_id = $3, confirmed_at = $4, needs_approval = $5
+		WHERE id = $1`, b.ID, nameOf(p), p.UserID, now, why+alone)
 	if err != nil {
 		return "", fmt.Errorf("replay: confirm: %w", err)
 	}
@@ -120,7 +128,10 @@ func (s *Service) confirm(ctx context.Context, tx pgx.Tx, p *rbac.Principal, b b
 	if why != "" {
 		details["needs_approval"] = why
 	} else {
-		details["due_at"] = b.due(now).UTC().Format(time.RFC3339)
+		details["due_at"] = due.UTC().Format(time.RFC3339)
+	}
+	if alone != "" {
+		details["no_second_person"] = alone
 	}
 	entry, err := audit.Append(ctx, tx, p.Actor(), b.entry("batch.confirm", b.Reason, details, now))
 	if err != nil {
@@ -129,5 +140,5 @@ func (s *Service) confirm(ctx context.Context, tx pgx.Tx, p *rbac.Principal, b b
 	if why != "" {
 		return "waiting", s.ask(ctx, tx, b, why)
 	}
-	return s.order(ctx, tx, b, entry)
+	return s.order(ctx, tx, b, entry, due)
 }

@@ -22,9 +22,8 @@ func (b batchRow) due(confirmed time.Time) time.Time {
 }
 
 // order lets the batch run from its due time on, by the entry that ordered it.
-func (s *Service) order(ctx context.Context, tx pgx.Tx, b batchRow, entry int64) (string, error) {
-	now := s.now()
-	due, state := b.due(now), "scheduled"
+func (s *Service) order(ctx context.Context, tx pgx.Tx, b batchRow, entry int64, due time.Time) (string, error) {
+	now, state := s.now(), "scheduled"
 	if !due.After(now) {
 		state = "running"
 	}

@@ -18,6 +18,7 @@ type Confirmation struct {
 	Phrase        string // to be typed exactly
 	Risk          string // "may send 32 e-mails"; completes "This …"
 	NeedsApproval string // why a second person is asked; empty: not
+	CoolsOff      bool   // a wait of 30 minutes stands in for that person
 	Nonce         string // one use, for this person and review; empty for a token
 }
 
@@ -53,6 +54,7 @@ func (s *Service) Confirming(ctx context.Context, p *rbac.Principal, batch int64
 			if c.NeedsApproval, err = s.approvalWhy(ctx, tx, p, b, t); err != nil {
 				return err
 			}
+			c.CoolsOff = c.NeedsApproval != "" && s.Types().CoolsOff(b.Environment, t)
 		}
 		if p.TokenID == 0 {
 			c.Nonce, err = newNonce(ctx, tx, p, b)

@@ -76,8 +76,14 @@ func (s *Service) orderedWhy(b batchRow) string {
 	if why := s.catalogueWhy(b); why != "" {
 		return why
 	}
-	if t, ok := s.Types().Type(b.JobType); ok && t.MoneyRisk() && b.ApprovedBy == "" {
+	t, ok := s.Types().Type(b.JobType)
+	switch {
+	case !ok || b.ApprovedBy != "":
+		return ""
+	case t.MoneyRisk():
 		return "a replay of " + b.JobType + " may move money now, and no second person agreed to it"
+	case b.NeedsApproval != "" && !s.Types().CoolsOff(b.Environment, t):
+		return "in " + b.Environment + " a wait no longer stands in for a second person, and none agreed to it"
 	}
 	return ""
 }
