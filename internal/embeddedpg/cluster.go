@@ -170,7 +170,7 @@ func (s *Server) arguments() []string {
 			"dynamic_shared_memory_type=mmap")
 	}
 	args := []string{"-D", s.dir.data}
-	for _, set := range settings {
+	for _, set := range append(settings, s.cfg.Settings...) {
 		args = append(args, "-c", set)
 	}
 	return args

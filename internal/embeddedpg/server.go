@@ -58,6 +58,10 @@ type Config struct {
 	// stopped at once instead of writing its data out.
 	Disposable bool
 
+	// Settings are further server settings, as "name=value"; they win over
+	// the usual ones.
+	Settings []string
+
 	// CopyFrom is the DataDir of a stopped server of the same PostgreSQL
 	// major version, copied instead of initialising a new cluster.
 	CopyFrom string

@@ -40,9 +40,9 @@ func TestDataStaysBetweenRuns(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	srv := startFresh(t, embeddedpg.Config{DataDir: folder(t)})
+	srv := startFresh(t, embeddedpg.Config{DataDir: folder(t), Settings: []string{"shared_buffers=64MB"}})
 	for name, want := range map[string]string{
-		"listen_addresses": "", "fsync": "on", "synchronous_commit": "on",
+		"shared_buffers": "64MB", "listen_addresses": "", "fsync": "on", "synchronous_commit": "on",
 		"TimeZone": "UTC", "server_encoding": "UTF8",
 	} {
 		if got := query(t, srv.URL(), "show "+name); got != want {
