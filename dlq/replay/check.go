@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,8 +25,11 @@ const (
 	// rest is left unchecked.
 	checkTimeouts = 3
 	// checkBudget is how long the checks of a part may take together: the plan's
-	// transaction waits for them.
-	checkBudget = 15 * time.Second
+	// transaction waits for them, and whoever wants to cancel it for that.
+	checkBudget = 8 * time.Second
+	// checkGroup is how many queries one transaction asks: what it answered stays
+	// when the time is up.
+	checkGroup = 50
 )
 
 // judgeChecks runs the type's declared checks for all that are still eligible:
@@ -87,24 +91,33 @@ type checker struct {
 	until    time.Time // later nothing is asked any more
 }
 
-// run asks for many jobs in one read-only transaction. When one of them makes
-// it fail, the halves are asked apart, so that one bad job harms only itself.
+// run asks for many jobs, a group at a time.
 func (c *checker) run(ctx context.Context, check jobtype.Check, args [][]any) ([]checkAnswer, error) {
-	out := make([]checkAnswer, len(args))
-	if len(args) == 0 {
-		return out, nil
-	}
-	if c.timeouts >= checkTimeouts || time.Now().After(c.until) {
-		for i := range out {
-			out[i] = checkFailed
+	out := make([]checkAnswer, 0, len(args))
+	for group := range slices.Chunk(args, checkGroup) {
+		answers, err := c.group(ctx, check, group)
+		if err != nil {
+			return nil, err
 		}
-		return out, nil
+		out = append(out, answers...)
+	}
+	return out, nil
+}
+
+// group asks for some jobs in one read-only transaction. When one of them makes
+// it fail, the halves are asked apart, so that one bad job harms only itself.
+func (c *checker) group(ctx context.Context, check jobtype.Check, args [][]any) ([]checkAnswer, error) {
+	out := make([]checkAnswer, len(args))
+	if c.timeouts >= checkTimeouts || !time.Now().Before(c.until) {
+		return allFailed(out), nil
 	}
 	err := c.ask(ctx, check, args, out)
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
 		return out, nil
+	case ctx.Err() == nil && !time.Now().Before(c.until):
+		return allFailed(out), nil
 	case !errors.As(err, &pg):
 		return nil, fmt.Errorf("replay: check %q: %w", check.Name, err)
 	case pg.Code == "57014":
@@ -116,7 +129,7 @@ func (c *checker) run(ctx context.Context, check jobtype.Check, args [][]any) ([
 	}
 	half := len(args) / 2
 	for _, part := range []struct{ from, to int }{{0, half}, {half, len(args)}} {
-		answers, err := c.run(ctx, check, args[part.from:part.to])
+		answers, err := c.group(ctx, check, args[part.from:part.to])
 		if err != nil {
 			return nil, err
 		}
@@ -125,8 +138,21 @@ func (c *checker) run(ctx context.Context, check jobtype.Check, args [][]any) ([
 	return out, nil
 }
 
+func allFailed(out []checkAnswer) []checkAnswer {
+	for i := range out {
+		out[i] = checkFailed
+	}
+	return out
+}
+
+// errAsked ends the transaction of a check: it is never committed, so that
+// nothing that a check sets for its session outlives it.
+var errAsked = errors.New("asked")
+
 func (c *checker) ask(ctx context.Context, check jobtype.Check, args [][]any, out []checkAnswer) error {
-	return pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	ctx, cancel := context.WithDeadline(ctx, c.until)
+	defer cancel()
+	err := pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = `+strconv.Itoa(checkTimeout)); err != nil {
 			return err
 		}
@@ -149,8 +175,15 @@ func (c *checker) ask(ctx context.Context, check jobtype.Check, args [][]any, ou
 				return nil
 			})
 		}
-		return tx.SendBatch(ctx, batch).Close()
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+		return errAsked
 	})
+	if errors.Is(err, errAsked) {
+		return nil
+	}
+	return err
 }
 
 // readOnlyRole takes the rights to write from a superuser, whom a read-only

@@ -74,6 +74,46 @@ func TestChecksCanOnlyRead(t *testing.T) {
 	}
 }
 
+// TestSlowChecksLeaveTheirPart: checks that take their time, each below the limit
+// of one, don't keep a part of the plan for longer than all may take together.
+// What was asked by then has its answer.
+func TestSlowChecksLeaveTheirPart(t *testing.T) {
+	t.Parallel()
+	b, _ := plans(t)
+	b.checks(t, `select 1 from pg_sleep(0.1) where $1::text is not null`)
+	for i := range 250 {
+		b.with(t, b.job(t, jobOpts{id: fmt.Sprint(i), jobType: "checked", key: fmt.Sprint("k", i)}), `{"user_id": 1}`)
+	}
+	began := time.Now()
+	batch := b.planned(t, types("checked"))
+	if took := time.Since(began); took > 21*time.Second {
+		t.Errorf("planning took %s", took)
+	}
+	asked := b.count(t, `SELECT count(*) FROM redrive.replays WHERE batch_id = $1 AND verdict = 'eligible'`, batch)
+	rest := b.count(t, `SELECT count(*) FROM redrive.replays WHERE batch_id = $1 AND verdict = 'dependency_unchecked'`, batch)
+	if asked+rest != 250 || asked == 0 || rest == 0 {
+		t.Errorf("%d asked, %d left unchecked, of 250", asked, rest)
+	}
+}
+
+// TestChecksLeaveNoTrace: what a check sets for its session ends with it, so that
+// none speaks to the next.
+func TestChecksLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	b, app := plans(t)
+	job := b.with(t, b.job(t, jobOpts{id: "1", jobType: "checked"}), `{"user_id": 1}`)
+	b.checks(t, `select 1 where set_config('statement_timeout', '0', false) is not null and set_config('a.b', 'kept', false) = 'kept' and $1::text is not null`)
+	if v, err := b.svc.Judge(t.Context(), b.oncall, job); err != nil || v.Code != replay.Eligible {
+		t.Fatalf("%s, %v", v.Code, err)
+	}
+	for range app.Stat().TotalConns() + 1 {
+		var kept string
+		if err := app.QueryRow(t.Context(), `SELECT coalesce(current_setting('a.b', true), '')`).Scan(&kept); err != nil || kept != "" {
+			t.Fatalf("a session still says %q, %v", kept, err)
+		}
+	}
+}
+
 // TestOldAndOvertaken: age is lifted by a check that passes or by a person with
 // a reason; a newer change that ran is lifted by nothing.
 func TestOldAndOvertaken(t *testing.T) {

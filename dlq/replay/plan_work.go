@@ -12,8 +12,20 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/filter"
 )
 
-// planChunk is how many jobs one transaction freezes.
-const planChunk = 2000
+const (
+	// planChunk is how many jobs one transaction freezes.
+	planChunk = 2000
+	// planCheckedChunk is the same for a type with declared checks: another
+	// database answers for each job, and the checks of a part have a time limit.
+	planCheckedChunk = 200
+)
+
+func (s *Service) planChunk(jobType string) int {
+	if t, ok := s.Types().Type(jobType); ok && len(t.Checks) > 0 {
+		return planCheckedChunk
+	}
+	return planChunk
+}
 
 // planRow is a batch as its planning sees it.
 type planRow struct {
@@ -78,7 +90,7 @@ func (s *Service) planPart(ctx context.Context, batch int64) (done bool, err err
 		if err != nil {
 			return err
 		}
-		ids, err := nextMembers(ctx, tx, b)
+		ids, err := nextMembers(ctx, tx, b, s.planChunk(b.JobType))
 		if err != nil {
 			return err
 		}
@@ -117,8 +129,8 @@ func readPlan(ctx context.Context, tx pgx.Tx, id int64) (planRow, error) {
 
 // nextMembers are the next jobs in the order of their ids: of the filter or the
 // selection, or of the members that stand already.
-func nextMembers(ctx context.Context, tx pgx.Tx, b planRow) ([]int64, error) {
-	args := pgx.NamedArgs{"batch": b.ID, "environment": b.Environment, "type": b.JobType, "after": b.PlanCursor, "last": b.PlanLast, "chunk": planChunk}
+func nextMembers(ctx context.Context, tx pgx.Tx, b planRow, chunk int) ([]int64, error) {
+	args := pgx.NamedArgs{"batch": b.ID, "environment": b.Environment, "type": b.JobType, "after": b.PlanCursor, "last": b.PlanLast, "chunk": chunk}
 	sql := `
 		SELECT dead_job_id
 		FROM redrive.replays
