@@ -127,6 +127,9 @@ func (s *Server) planWords(c echo.Context, b board.Batch) ([]string, error) {
 	if left.Changed > 0 {
 		words = append(words, component.Plural(left.Changed, "job", "jobs")+" of the plan changed since: they would be left out. Judge again to see them as they are.")
 	}
+	if left.Fixed > 0 {
+		words = append(words, "This plan is older than a fix: "+component.Plural(left.Fixed, "blocked job has", "blocked jobs have")+" one that was declared since. Judge again to take them along.")
+	}
 	if b.OlderLeftOut > 0 {
 		words = append(words, "Of "+component.Plural(b.OlderLeftOut, "entity", "entities")+" an older open job stays behind: look whether their order matters.")
 	}
