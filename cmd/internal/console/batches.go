@@ -15,6 +15,12 @@ const (
 	// batchTurn is how long one turn of work on a batch may take: far below what
 	// the engine calls stuck.
 	batchTurn = 20 * time.Second
+	// batchTimeout is when a turn is broken off: the end of a large plan is one
+	// part, and may begin at the end of a turn. A killed process's work goes on
+	// after as long.
+	batchTimeout = time.Minute
+	// batchTries is how often work is tried: for days. Nobody else takes it up.
+	batchTries = 10_000
 )
 
 // batchArgs is Redrive's own job for work on a batch: it carries an id only.
@@ -42,6 +48,9 @@ func (w *batchWorker) Work(ctx context.Context, job *river.Job[batchArgs]) error
 	}
 	return river.JobSnooze(0)
 }
+
+// Timeout implements river.Worker.
+func (w *batchWorker) Timeout(*river.Job[batchArgs]) time.Duration { return batchTimeout }
 
 // NextRetry implements river.Worker: a part that failed left nothing behind.
 func (w *batchWorker) NextRetry(job *river.Job[batchArgs]) time.Time {

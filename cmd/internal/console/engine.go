@@ -89,6 +89,6 @@ func (e *engine) insert(ctx context.Context, tx pgx.Tx, ids []int64, args func(i
 
 // work hands background work on a batch to the engine.
 func (e *engine) work(ctx context.Context, tx pgx.Tx, w replay.Work, batch int64) error {
-	_, err := e.client.InsertTx(ctx, tx, batchArgs{Work: w, Batch: batch}, &river.InsertOpts{Queue: batchQueue, MaxAttempts: handOverTries})
+	_, err := e.client.InsertTx(ctx, tx, batchArgs{Work: w, Batch: batch}, &river.InsertOpts{Queue: batchQueue, MaxAttempts: batchTries})
 	return err
 }
