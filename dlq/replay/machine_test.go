@@ -175,6 +175,9 @@ func (m *machine) reached(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d releases; %v", m.released, acts)
+	if testing.Short() {
+		return // so few lives don't come everywhere
+	}
 	for _, want := range []string{"batch.plan", "batch.confirm", "batch.approve", "batch.pause", "batch.resume", "batch.cancel", "batch.start",
 		"batch.canary_passed", "batch.stop", "replay.skipped", "hold.place", "hold.lift", "replay.order", "key.done"} {
 		if acts[want] == 0 {

@@ -59,7 +59,7 @@ func (m *machine) steer(t *rapid.T) {
 	if id == 0 {
 		return
 	}
-	what := rapid.SampledFrom([]string{"pause", "resume", "resume", "slower", "cancel", "judge"}).Draw(t, "what")
+	what := rapid.SampledFrom([]string{"pause", "pause", "resume", "resume", "slower", "cancel", "judge"}).Draw(t, "what")
 	m.try(t, what, func(ctx context.Context) error {
 		switch what {
 		case "pause":
