@@ -35,7 +35,8 @@ func (r *overviewReader) queueReplays() {
 }
 
 // queueUnderWay finds what left and what waits: how many from the tallies of
-// the batches that have not ended, and a few of each.
+// the batches that have not ended, a few of what left, and a few single replays
+// that wait; batches stand in a list of their own.
 func (r *overviewReader) queueUnderWay() {
 	r.one(`
 		SELECT coalesce(sum(t.n) FILTER (WHERE t.tally = 'released'), 0)::bigint,
@@ -66,7 +67,7 @@ func (r *overviewReader) queueUnderWay() {
 		      (SELECT w.*
 		       FROM (SELECT d.id
 		             FROM redrive.batches d
-		             WHERE d.state IN ('scheduled', 'running', 'paused') AND `+r.where+`
+		             WHERE d.kind = 'single' AND d.state IN ('scheduled', 'running', 'paused') AND `+r.where+`
 		             ORDER BY d.due_at NULLS FIRST, d.id
 		             LIMIT @batches) q
 		       CROSS JOIN LATERAL (`+waiting("ready")+`

@@ -121,7 +121,7 @@ func (s *Server) speedFigures(c echo.Context, b board.Batch) ([]batches.Figure, 
 	}
 	now := batches.Figure{Label: "Leaving now", Value: "nothing", Note: most}
 	if b.State == "running" || b.State == "paused" || b.State == "cancelling" {
-		speed, err := board.Speed(c.Request().Context(), s.config.Pool, b.ID, s.people.Now())
+		speed, err := board.Speed(c.Request().Context(), s.config.Pool, b.ID, rate, s.people.Now())
 		if err != nil {
 			return nil, err
 		}

@@ -98,15 +98,25 @@ func Reasons(ctx context.Context, db dlq.DB, batch int64) (list []Reason, more b
 	return list, more, err
 }
 
-// speedWindow is how far back the speed of a batch is looked at.
-const speedWindow = 10 * time.Second
+// speedWindow is how far back the speed of a batch is looked at, unless so few
+// leave in that time that one more or less looks like another speed.
+const (
+	speedWindow = 10 * time.Second
+	slowWindow  = time.Minute
+	slowRate    = 60 // a minute
+)
 
-// Speed is how many replays of a batch left a second, over the last 10 seconds.
-func Speed(ctx context.Context, db dlq.DB, batch int64, now time.Time) (perSecond float64, err error) {
+// Speed is how many replays of a batch, which may leave at a rate a minute, left
+// a second: over the last 10 seconds, or the last minute of a slow one.
+func Speed(ctx context.Context, db dlq.DB, batch int64, rate int, now time.Time) (perSecond float64, err error) {
+	window := speedWindow
+	if rate < slowRate {
+		window = slowWindow
+	}
 	err = db.QueryRow(ctx, `
 		SELECT count(*) / $3::float8
 		FROM redrive.replays
-		WHERE batch_id = $1 AND released_at > $2`, batch, now.Add(-speedWindow), speedWindow.Seconds()).Scan(&perSecond)
+		WHERE batch_id = $1 AND released_at > $2`, batch, now.Add(-window), window.Seconds()).Scan(&perSecond)
 	if err != nil {
 		return 0, fmt.Errorf("board: speed: %w", err)
 	}

@@ -117,8 +117,11 @@ func TestSpeed(t *testing.T) {
 	t.Parallel()
 	b, running := world(t)
 	b.add(t, running, 30, item{state: "released", released: 5 * time.Second})
-	speed, err := Speed(t.Context(), b.pool, running, testNow)
-	if err != nil || speed != 3 {
-		t.Errorf("%v a second, %v, want 3", speed, err)
+	b.add(t, running, 30, item{state: "released", released: 30 * time.Second})
+	for rate, want := range map[int]float64{120: 3, 59: 1} { // of 60 in the last minute 30 left in the last ten seconds
+		speed, err := Speed(t.Context(), b.pool, running, rate, testNow)
+		if err != nil || speed != want {
+			t.Errorf("at %d a minute: %v a second, %v, want %v", rate, speed, err, want)
+		}
 	}
 }
