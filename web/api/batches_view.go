@@ -41,7 +41,8 @@ type batchView struct {
 
 	ConfirmedBy   string     `json:"confirmed_by"`
 	ConfirmedAt   *time.Time `json:"confirmed_at"`
-	NeedsApproval string     `json:"needs_approval"` // why a second person is asked
+	NeedsApproval string     `json:"needs_approval"` // why a second person is needed
+	NoSecond      bool       `json:"no_second_person"`
 	ApproveUntil  *time.Time `json:"approve_until"`
 	ApprovedBy    string     `json:"approved_by"`
 	ApprovedAt    *time.Time `json:"approved_at"`
@@ -63,7 +64,7 @@ func viewBatch(b board.Batch) batchView {
 		PlanHash: b.PlanHash, PlanRevision: b.PlanRevision, PlannedAt: utc(b.PlannedAt), Destination: b.Destination,
 		ReviewHash: b.ReviewHash, ReviewedBy: b.ReviewedBy, StartAfter: b.StartAfterS, StartAt: utc(b.StartAt), RatePerMinute: b.RatePerMinute,
 		Canary: b.Canary, AcceptRepeat: b.AcceptRepeat,
-		ConfirmedBy: b.ConfirmedBy, ConfirmedAt: utc(b.ConfirmedAt), NeedsApproval: b.NeedsApproval, ApproveUntil: utc(b.ApproveUntil),
+		ConfirmedBy: b.ConfirmedBy, ConfirmedAt: utc(b.ConfirmedAt), NeedsApproval: b.NeedsApproval, NoSecond: b.NoSecondPerson(), ApproveUntil: utc(b.ApproveUntil),
 		ApprovedBy: b.ApprovedBy, ApprovedAt: utc(b.ApprovedAt),
 		DueAt: utc(b.DueAt), StartedAt: utc(b.StartedAt), PauseKind: b.PauseKind, PauseWhy: b.PauseWhy,
 		InCanary: b.Wave != nil && *b.Wave == 0, EndReason: b.EndReason, FinishedAt: utc(b.FinishedAt), Progress: b.Tallies}
