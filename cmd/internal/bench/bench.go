@@ -5,57 +5,89 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
-	"testing/fstest"
+	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/redrive-dlq/redrive/cmd/internal/console"
 	"github.com/redrive-dlq/redrive/dlq"
-	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/internal/embeddedpg"
 	"github.com/redrive-dlq/redrive/migrations"
 	"github.com/redrive-dlq/redrive/rbac"
 )
 
-// Options choose what is measured.
+// Options choose what is measured, and how long.
 type Options struct {
-	Rows   int // of the large store, 1,000,000 for the bars
-	Rounds int // of each capture measurement
-	Out    io.Writer
-	Log    *slog.Logger
+	Only          []string      // of Parts; empty: all of them
+	Rows          int           // dead jobs of the large store, 1,000,000 for the bars
+	Rounds        int           // of each capture measurement
+	Plan          int           // jobs of the large plan, and of the batch that runs while pages are read
+	Pending       int           // replays that wait while releases are measured
+	Sample        int           // replays of one sample of releases
+	Samples       int           // of each kind of release
+	Window        time.Duration // of a rate's error, at least
+	During        time.Duration // how long pages are read while replays run, at full speed and slowed down
+	SharedBuffers string        // PostgreSQL's
+	Profile       string        // a file for the CPU profile of this process; empty: none
+	Out           io.Writer
+	Log           *slog.Logger
 }
 
-const catalogue = `
-environments: [production]
-types:
-  send_invoice:
-    side_effects: [{kind: email, text: sends one invoice}]
-    idempotency: {by: key, scope: invoice}
-    targets:
-      production: {http: {url: "http://127.0.0.1:9/"}, outcome_within: 15m}
-`
+// part is a measurement that can be run alone.
+type part struct {
+	name string
+	run  func(*bench, context.Context) error
+}
+
+// The one that leaves a large batch behind comes last.
+var parts = []part{
+	{"capture", (*bench).captures},
+	{"pages", (*bench).pages},
+	{"plan", (*bench).plans},
+	{"release", (*bench).releases},
+	{"rate", (*bench).rates},
+	{"first", (*bench).firsts},
+	{"during", (*bench).during},
+}
+
+// Parts are the names of what can be measured alone, in the order of a run.
+func Parts() []string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
 
 // bench is one run on a private server.
 type bench struct {
 	Options
 	pool     *pgxpool.Pool
 	capturer *dlq.Capturer
-	base     string // URL of a whole console on pool
-	next     int    // number of the next document
+	console  *console.Console
+	base     string // URL of the console on pool
+	person   *rbac.Principal
+	sink     *sink // where the console's replays go
+	next     int   // number of the next document
+	world    *releaseWorld
 }
 
 // Run measures and prints "name: value" lines.
 func Run(ctx context.Context, o Options) (err error) {
+	for _, name := range o.Only {
+		if !slices.Contains(Parts(), name) {
+			return fmt.Errorf("bench: there is no part %q; choose of %s", name, strings.Join(Parts(), ", "))
+		}
+	}
 	dir, err := os.MkdirTemp("", "redrive-bench-")
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -64,7 +96,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("bench: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
-	pg, err := embeddedpg.Start(ctx, embeddedpg.Config{DataDir: filepath.Join(dir, "pg"), Logger: slog.New(slog.DiscardHandler)})
+	pg, err := embeddedpg.Start(ctx, embeddedpg.Config{DataDir: filepath.Join(dir, "pg"), Logger: slog.New(slog.DiscardHandler),
+		// Fills write gigabytes; a checkpoint in the middle of one sample would be
+		// that sample's alone.
+		Settings: []string{"shared_buffers=" + o.SharedBuffers, "max_wal_size=16GB", "checkpoint_timeout=30min"}})
 	if err != nil {
 		return err
 	}
@@ -82,45 +117,35 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	b := &bench{Options: o, pool: pool, capturer: dlq.NewCapturer(nil, nil, nil)}
+	defer func() {
+		if b.world != nil {
+			b.world.end()
+		}
+	}()
 	return b.serveAnd(ctx, b.measure)
 }
 
-// serveAnd runs a whole console on the store while f measures.
-func (b *bench) serveAnd(ctx context.Context, f func(context.Context) error) error {
-	people := rbac.New(b.pool, nil, rbac.NewHasher(2))
-	if err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error { return people.SeedDemo(ctx, tx) }); err != nil {
-		return err
-	}
-	types, err := jobtype.Load(fstest.MapFS{"types.yaml": {Data: []byte(catalogue)}}, "types.yaml")
-	if err != nil {
-		return err
-	}
-	c, err := console.New(ctx, console.Config{Pool: b.pool, Catalogue: types, Demo: true, Log: b.Log})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	b.base = "http://" + listener.Addr().String()
-	running, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- c.Run(running, listener) }()
-	err = f(ctx)
-	stop()
-	if e := <-done; err == nil {
-		err = e
-	}
-	return err
-}
-
-func (b *bench) measure(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{b.captures, b.pages, b.plans, b.releases} {
-		if err := part(ctx); err != nil {
-			return err
+func (b *bench) measure(ctx context.Context) (err error) {
+	if b.Profile != "" {
+		f, err := os.Create(b.Profile)
+		if err != nil {
+			return fmt.Errorf("bench: profile: %w", err)
 		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return fmt.Errorf("bench: profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	for _, p := range parts {
+		if len(b.Only) > 0 && !slices.Contains(b.Only, p.name) {
+			continue
+		}
+		began := time.Now()
+		if err := p.run(b, ctx); err != nil {
+			return fmt.Errorf("bench: %s: %w", p.name, err)
+		}
+		b.print("seconds_"+p.name, time.Since(began).Seconds())
 	}
 	return nil
 }
@@ -131,6 +156,7 @@ func (b *bench) print(name string, value float64) {
 
 // median of durations, in seconds.
 func median(d []time.Duration) float64 {
+	d = slices.Clone(d)
 	slices.Sort(d)
 	return d[len(d)/2].Seconds()
 }
@@ -142,23 +168,11 @@ func timed(f func() error) (time.Duration, error) {
 	return time.Since(started), err
 }
 
-// get fetches a page as the signed-in person and reads it whole.
-func (b *bench) get(ctx context.Context, client *http.Client, path, cookie string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base+path, nil)
-	if err != nil {
-		return err
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
-	req.Header.Set("Cookie", cookie)
-	res, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }() // read whole below
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("bench: %s answered %d", path, res.StatusCode)
-	}
-	return nil
 }

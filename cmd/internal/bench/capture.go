@@ -85,7 +85,7 @@ func (b *bench) captureHTTP(ctx context.Context) (time.Duration, error) {
 			return err
 		}
 		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("bench: capture answered %d: %.300s", res.StatusCode, body)
+			return fmt.Errorf("capture answered %d: %.300s", res.StatusCode, body)
 		}
 		return nil
 	})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 )
 
@@ -55,30 +53,6 @@ func (b *bench) pages(ctx context.Context) error {
 	return nil
 }
 
-// signIn returns the session's cookie. The client keeps no jar: it would not
-// send a Secure cookie over plain HTTP, as browsers do on loopback.
-func (b *bench) signIn(ctx context.Context) (string, error) {
-	form := url.Values{"email": {"operator@demo.test"}, "password": {"demo-only-passphrase"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.base+"/login", strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Origin", b.base)
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	_ = res.Body.Close() // only its cookie is wanted
-	for _, c := range res.Cookies() {
-		if strings.HasPrefix(c.Name, "__Host-") {
-			return c.Name + "=" + c.Value, nil
-		}
-	}
-	return "", fmt.Errorf("bench: sign-in answered %d without a session", res.StatusCode)
-}
-
 // fill brings the store to n dead jobs, spread over 14 days, types and causes.
 func (b *bench) fill(ctx context.Context, n int) error {
 	if _, err := b.pool.Exec(ctx, `
@@ -92,7 +66,7 @@ func (b *bench) fill(ctx context.Context, n int) error {
 		       'Class' || i % 40, 'provider answered 503 for order ' || i % 50000, md5((i % 300)::text), 3,
 		       now() - make_interval(secs => (i * 7919 % 1209600)::int), 400
 		FROM generate_series((SELECT count(*) FROM redrive.dead_jobs), $1::bigint) i`, n); err != nil {
-		return fmt.Errorf("bench: fill: %w", err)
+		return fmt.Errorf("fill: %w", err)
 	}
 	_, err := b.pool.Exec(ctx, `VACUUM ANALYZE redrive.dead_jobs`)
 	return err

@@ -14,12 +14,10 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 	httptarget "github.com/redrive-dlq/redrive/dlq/target/http"
-	"github.com/redrive-dlq/redrive/rbac"
 )
 
 const (
 	planSmall  = 100_000
-	planLarge  = 1_000_000
 	planRounds = 3
 )
 
@@ -80,20 +78,20 @@ func (b *bench) plans(ctx context.Context) error {
 	if _, err := b.pool.Exec(ctx, `
 		CREATE TABLE IF NOT EXISTS public.bench_customers (id bigint PRIMARY KEY);
 		INSERT INTO public.bench_customers SELECT i FROM generate_series(0, 9999) i WHERE i % 10 <> 0 ON CONFLICT DO NOTHING`); err != nil {
-		return fmt.Errorf("bench: plan: %w", err)
+		return fmt.Errorf("plan: %w", err)
 	}
-	n := min(planSmall, b.Rows)
+	n := min(planSmall, b.Plan)
 	for _, one := range []struct{ jobType, name string }{
-		{"plan_plain", "plan_100k_vs_insert"}, {"plan_schema", "plan_schema_vs_insert"}, {"plan_checks", "plan_checks_vs_insert"},
+		{"plan_plain", "plan_100k_vs_insert"}, {"plan_schema", "plan_100k_schema_vs_insert"}, {"plan_checks", "plan_100k_checks_vs_insert"},
 	} {
 		if err := b.plan(ctx, s, one.jobType, one.name, n, planRounds); err != nil {
 			return err
 		}
 	}
-	if b.Rows < planLarge {
+	if b.Plan <= planSmall {
 		return nil
 	}
-	return b.plan(ctx, s, "plan_plain", "plan_1m_vs_insert", planLarge, 1)
+	return b.plan(ctx, s, "plan_plain", "plan_1m_vs_insert", b.Plan, 1)
 }
 
 // plan measures plans of the first n jobs of a type.
@@ -105,7 +103,7 @@ func (b *bench) plan(ctx context.Context, s *replay.Service, jobType, name strin
 	for range rounds {
 		var batch int64
 		f, err := timed(func() (err error) {
-			batch, err = freeze(ctx, s, jobType)
+			batch, err = b.freeze(ctx, s, jobType)
 			return err
 		})
 		if err != nil {
@@ -117,10 +115,10 @@ func (b *bench) plan(ctx context.Context, s *replay.Service, jobType, name strin
 		}
 		frozen, plain = append(frozen, f), append(plain, p)
 		if _, err := b.pool.Exec(ctx, `DELETE FROM redrive.replays WHERE batch_id = $1`, batch); err != nil {
-			return fmt.Errorf("bench: forget a plan: %w", err)
+			return fmt.Errorf("forget a plan: %w", err)
 		}
 		if _, err := b.pool.Exec(ctx, `VACUUM ANALYZE redrive.replays`); err != nil {
-			return fmt.Errorf("bench: forget a plan: %w", err)
+			return fmt.Errorf("forget a plan: %w", err)
 		}
 	}
 	b.print(name+"_rows_per_s", float64(n)/median(frozen))
@@ -145,20 +143,19 @@ func (b *bench) planned(ctx context.Context, jobType string, n int) error {
 		       'json', 80, '', '{}', 1, 'capture'
 		FROM j`, jobType, n)
 	if err != nil {
-		return fmt.Errorf("bench: jobs to plan: %w", err)
+		return fmt.Errorf("jobs to plan: %w", err)
 	}
 	for _, table := range []string{"dead_jobs", "payloads"} {
 		if _, err := b.pool.Exec(ctx, `VACUUM ANALYZE redrive.`+table); err != nil {
-			return fmt.Errorf("bench: jobs to plan: %w", err)
+			return fmt.Errorf("jobs to plan: %w", err)
 		}
 	}
 	return nil
 }
 
 // freeze plans all of a type and waits until the plan is complete.
-func freeze(ctx context.Context, s *replay.Service, jobType string) (int64, error) {
-	person := &rbac.Principal{UserID: 1, Email: "bench@demo.test", Grants: []rbac.Grant{{Role: rbac.OnCall}}}
-	ids, err := s.Plan(ctx, person, replay.Selection{Filter: filter.Filter{Types: []string{jobType}}}, "measured")
+func (b *bench) freeze(ctx context.Context, s *replay.Service, jobType string) (int64, error) {
+	ids, err := s.Plan(ctx, b.person, replay.Selection{Filter: filter.Filter{Types: []string{jobType}}}, "measured")
 	if err != nil {
 		return 0, err
 	}
@@ -190,10 +187,10 @@ func (b *bench) copyItems(ctx context.Context, batch int64, n int) error {
 		FROM redrive.replays r, c
 		WHERE r.batch_id = $1`, batch)
 	if err != nil {
-		return fmt.Errorf("bench: copy items: %w", err)
+		return fmt.Errorf("copy items: %w", err)
 	}
 	if got := tag.RowsAffected(); got != int64(n) {
-		return fmt.Errorf("bench: the plan holds %d items, want %d", got, n)
+		return fmt.Errorf("the plan holds %d items, want %d", got, n)
 	}
 	return nil
 }

@@ -2,65 +2,95 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing/fstest"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
+	"github.com/redrive-dlq/redrive/dlq"
 	"github.com/redrive-dlq/redrive/dlq/envelope"
 	"github.com/redrive-dlq/redrive/dlq/jobtype"
 	"github.com/redrive-dlq/redrive/dlq/replay"
-	httptarget "github.com/redrive-dlq/redrive/dlq/target/http"
 	"github.com/redrive-dlq/redrive/migrations"
 )
 
-// releaseTypes is how many types are released at once: processes share them.
-const releaseTypes = 4
+const (
+	// releaseTypes is how many types are released at once: processes share them.
+	releaseTypes = 10
+	// releaseTenants is how many tenants the replays of a type are spread over.
+	releaseTenants = 1000
+	// mostProcesses is how many release at once at most.
+	mostProcesses = 4
+)
 
 // releaseWorld is a database of its own, where no console's loop takes part.
 type releaseWorld struct {
-	pool  *pgxpool.Pool
-	types *jobtype.Catalogue
-	close []func()
+	pool      *pgxpool.Pool
+	types     *jobtype.Catalogue
+	log       *slog.Logger
+	processes []*process
+	close     []func()
 }
 
-// releaseWorld makes the database and a catalogue of types that nothing limits,
-// and one that is slow.
-func (b *bench) releaseWorld(ctx context.Context) (*releaseWorld, error) {
+// process releases as a console does, with a pool and a memory of its own. It is
+// a goroutine: on the machine's cores it competes with PostgreSQL as a process
+// would.
+type process struct {
+	pool    *pgxpool.Pool
+	service *replay.Service
+	target  *handOver
+}
+
+// releasing makes the world when it is first asked for: a database, and a
+// catalogue of types that nothing limits, and of those whose rates are measured.
+func (b *bench) releasing(ctx context.Context) (*releaseWorld, error) {
+	if b.world != nil {
+		return b.world, nil
+	}
 	if _, err := b.pool.Exec(ctx, `CREATE DATABASE bench_release`); err != nil {
-		return nil, fmt.Errorf("bench: release: %w", err)
+		return nil, fmt.Errorf("database: %w", err)
 	}
 	var y strings.Builder
 	y.WriteString("environments: [production]\ntypes:\n")
 	for i := range releaseTypes {
-		fmt.Fprintf(&y, releaseType, i, 1_000_000, 1_000_000, i)
+		name := fmt.Sprintf("release_%d", i)
+		fmt.Fprintf(&y, releaseType, name, "per_minute: 1000000, burst: 1000000, per_tenant_per_minute: 1000000", name)
 	}
-	fmt.Fprintf(&y, releaseType, releaseTypes, 3000, 5, releaseTypes)
+	for _, r := range limits() {
+		fmt.Fprintf(&y, releaseType, r.name(), fmt.Sprintf("per_minute: %d", r.perSecond*60), r.name())
+	}
 	types, err := jobtype.Load(fstest.MapFS{"types.yaml": {Data: []byte(y.String())}}, "types.yaml")
 	if err != nil {
 		return nil, err
 	}
-	w := &releaseWorld{types: types}
+	w := &releaseWorld{types: types, log: b.Log}
+	b.world = w // from here on it is ended with the run
 	if w.pool, err = w.connect(ctx, b.pool); err != nil {
 		return nil, err
 	}
-	return w, migrations.Up(ctx, w.pool)
+	if err := migrations.Up(ctx, w.pool); err != nil {
+		return nil, err
+	}
+	for range mostProcesses {
+		if err := w.addProcess(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 const releaseType = `
-  release_%d:
+  %s:
     side_effects: [{kind: write, text: writes a row}]
     idempotency: {by: key, scope: release}
-    rate: {per_minute: %d, burst: %d}
+    rate: {%s}
     targets:
-      production: {http: {url: "http://127.0.0.1:9/%d"}, outcome_within: 15m, concurrency: 100000}
+      production: {http: {url: "http://127.0.0.1:9/%s"}, outcome_within: 15m, concurrency: 100000}
 `
 
 // connect opens a pool to the world's database, as each process has its own.
@@ -69,7 +99,7 @@ func (w *releaseWorld) connect(ctx context.Context, like *pgxpool.Pool) (*pgxpoo
 	config.ConnConfig.Database = "bench_release"
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("bench: release: %w", err)
+		return nil, fmt.Errorf("connect: %w", err)
 	}
 	w.close = append(w.close, pool.Close)
 	return pool, nil
@@ -81,59 +111,47 @@ func (w *releaseWorld) end() {
 	}
 }
 
-// handOver is a target that hands over as the console does, and counts it as
-// delivered: nobody works on these jobs.
-type handOver struct{ client *river.Client[pgx.Tx] }
-
-func newHandOver(pool *pgxpool.Pool) (*handOver, error) {
-	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Schema: migrations.Schema, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, fmt.Errorf("bench: release: %w", err)
-	}
-	return &handOver{client}, nil
-}
-
-func (h *handOver) insert(ctx context.Context, tx pgx.Tx, ids []int64) error {
-	all := make([]river.InsertManyParams, len(ids))
-	for i, id := range ids {
-		all[i] = river.InsertManyParams{Args: httptarget.DeliverArgs{ReplayID: id}, InsertOpts: &river.InsertOpts{Queue: "hand_over", MaxAttempts: 25}}
-	}
-	_, err := h.client.InsertManyFastTx(ctx, tx, all)
-	return err
-}
-
-// Check implements replay.Target.
-func (h *handOver) Check(_ context.Context, _ pgx.Tx, items []replay.Item, _ [][]byte) ([]*replay.Refusal, error) {
-	return make([]*replay.Refusal, len(items)), nil
-}
-
-// Release implements replay.Target.
-func (h *handOver) Release(ctx context.Context, tx pgx.Tx, items []replay.Item) ([]replay.Released, error) {
-	ids, out := make([]int64, len(items)), make([]replay.Released, len(items))
-	for i, it := range items {
-		ids[i], out[i] = it.ReplayID, replay.Released{Ref: json.RawMessage("{}"), Delivered: true}
-	}
-	return out, h.insert(ctx, tx, ids)
-}
-
-// process is one more that releases, with a pool of its own.
-func (w *releaseWorld) process(ctx context.Context) (*replay.Service, error) {
+// addProcess adds one more that may release.
+func (w *releaseWorld) addProcess(ctx context.Context) error {
 	pool, err := w.connect(ctx, w.pool)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	target, err := newHandOver(pool)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &replay.Service{Pool: pool, Types: func() *jobtype.Catalogue { return w.types }, Sealer: envelope.Plain{},
-		Targets: map[string]replay.Target{"http": target}, Log: slog.New(slog.DiscardHandler)}, nil
+	w.processes = append(w.processes, &process{pool, &replay.Service{Pool: pool, Types: func() *jobtype.Catalogue { return w.types },
+		Sealer: envelope.Plain{}, Targets: map[string]replay.Target{"http": target}, Log: w.log}, target})
+	return nil
 }
 
-// fill stores a confirmed batch of n jobs that are taken, due at the given
-// moment, and returns its id. With run, the release loop knows of it.
-func (w *releaseWorld) fill(ctx context.Context, jobType, n int, due time.Time, run bool) (batch int64, err error) {
-	name, url := fmt.Sprintf("release_%d", jobType), fmt.Sprintf("http://127.0.0.1:9/%d", jobType)
+// running runs n processes while f works: the loops of a console that deal with
+// replays. They have ended when it returns.
+func (w *releaseWorld) running(ctx context.Context, n int, f func() error) error {
+	loops, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, p := range w.processes[:n] {
+		wg.Go(func() { _ = p.service.RunRelease(loops) }) // it ends without error
+		wg.Go(func() { dlq.FoldLoop(loops, p.pool, time.Second, w.log) })
+	}
+	err := f()
+	stop()
+	wg.Wait()
+	return err
+}
+
+// filled is a batch that was put into the world.
+type filled struct {
+	jobType string
+	n       int
+	tenants int
+}
+
+// fill stores a confirmed batch that is due, whose jobs are taken, and returns
+// its id. The release loop knows of it only when it is let go.
+func (w *releaseWorld) fill(ctx context.Context, f filled) (batch int64, err error) {
+	url := "http://127.0.0.1:9/" + f.jobType
 	err = w.pool.QueryRow(ctx, `
 		WITH e AS (
 			INSERT INTO redrive.audit_entries (body)
@@ -141,38 +159,63 @@ func (w *releaseWorld) fill(ctx context.Context, jobType, n int, due time.Time, 
 			RETURNING id)
 		INSERT INTO redrive.batches
 			(environment, job_type, kind, state, cutoff, planned, eligible, due_at, created_by, target_kind, target, destination, order_entry, started_at, activated_at)
-		SELECT 'production', $1, 'batch', CASE WHEN $2 THEN 'running' ELSE 'paused' END, now(), $3, $3, $5, 'bench', 'http',
-		       jsonb_build_object('url', $4::text, 'outcome_within_ms', 900000), $4, id, now(), now()
+		SELECT 'production', $1, 'batch', 'running', now(), $2, $2, now(), 'bench', 'http',
+		       jsonb_build_object('url', $3::text, 'outcome_within_ms', 900000), $3, id, now(), now()
 		FROM e
-		RETURNING id`, name, run, n, url, due).Scan(&batch)
+		RETURNING id`, f.jobType, f.n, url).Scan(&batch)
 	if err != nil {
-		return 0, fmt.Errorf("bench: fill: %w", err)
+		return 0, fmt.Errorf("fill: %w", err)
 	}
 	_, err = w.pool.Exec(ctx, `
 		WITH j AS (
 			INSERT INTO redrive.dead_jobs (environment, source, job_id, job_type, key_scope, idempotency_key, entity, tenant, category, payload_kind,
 			                               fingerprint, died_at, attempt_count, status)
-			SELECT 'production', 'bench', $1::bigint || '/' || i, $2, 'release', $1::bigint || ':' || i, $1::bigint || ':' || i, 't' || i % 50,
+			SELECT 'production', 'bench', $1::bigint || '/' || i, $2, 'release', $1::bigint || ':' || i, $1::bigint || ':' || i, 't' || i % $6::int,
 			       'transient', 'json', 'f', now(), 3, 'replaying'
 			FROM generate_series(1, $3::integer) i
 			RETURNING *),
 		p AS (
 			INSERT INTO redrive.payloads (dead_job_id, version, bytes, encoding, size, sha256, redacted, redact_version, origin)
-			SELECT id, 1, '{"a": 1}', 'json', 8, '', '{"a": 1}', 1, 'capture' FROM j)
+			SELECT id, 1, '\x007b7d', 'json', 2, '', '{}', 1, 'capture' FROM j)
 		INSERT INTO redrive.replays
 			(batch_id, dead_job_id, generation, payload_version, environment, source, job_id, job_type, tenant, entity, key_scope, idempotency_key,
 			 target_kind, destination, state, due_at, order_at)
 		SELECT $1, id, generation, payload_version, environment, source, job_id, job_type, tenant, entity, key_scope, idempotency_key,
 		       'http', $4, 'pending', $5, died_at
-		FROM j`, batch, name, n, url, due)
-	if err == nil && run {
-		_, err = w.pool.Exec(ctx, `
-			WITH b AS (INSERT INTO redrive.release_buckets (environment, job_type) VALUES ('production', $2) ON CONFLICT DO NOTHING)
-			INSERT INTO redrive.runs (batch_id, environment, job_type, due_at)
-			SELECT id, environment, job_type, due_at FROM redrive.batches WHERE id = $1`, batch, name)
-	}
+		FROM j`, batch, f.jobType, f.n, url, time.Now(), f.tenants)
 	if err != nil {
-		return 0, fmt.Errorf("bench: fill: %w", err)
+		return 0, fmt.Errorf("fill: %w", err)
 	}
 	return batch, nil
+}
+
+// letGo lets the release loop know of batches, at once.
+func (w *releaseWorld) letGo(ctx context.Context, batches []int64) error {
+	_, err := w.pool.Exec(ctx, `
+		WITH b AS (
+			INSERT INTO redrive.release_buckets (environment, job_type)
+			SELECT DISTINCT environment, job_type FROM redrive.batches WHERE id = ANY($1)
+			ON CONFLICT DO NOTHING)
+		INSERT INTO redrive.runs (batch_id, environment, job_type, due_at)
+		SELECT id, environment, job_type, due_at FROM redrive.batches WHERE id = ANY($1)`, batches)
+	if err != nil {
+		return fmt.Errorf("let go: %w", err)
+	}
+	return nil
+}
+
+// hold makes the release loop forget batches.
+func (w *releaseWorld) hold(ctx context.Context, batches []int64) error {
+	_, err := w.pool.Exec(ctx, `DELETE FROM redrive.runs WHERE batch_id = ANY($1)`, batches)
+	if err != nil {
+		return fmt.Errorf("hold: %w", err)
+	}
+	return nil
+}
+
+// settle takes statistics and writes out what filling left in memory.
+func (w *releaseWorld) settle(ctx context.Context) error {
+	_, err := w.pool.Exec(ctx, `VACUUM ANALYZE redrive.replays, redrive.dead_jobs, redrive.payloads, redrive.runs, redrive.batches, redrive.batch_deltas, redrive.ledger`)
+	_, e := w.pool.Exec(ctx, `CHECKPOINT`)
+	return errors.Join(err, e)
 }
