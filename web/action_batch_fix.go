@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -55,6 +56,9 @@ func (s *Server) batchFixSubmit(c echo.Context) error {
 
 // groupFixPage declares what was fixed for a whole group.
 func (s *Server) groupFixPage(c echo.Context) error {
+	if _, err := board.GroupOf(c.Request().Context(), s.config.Pool, s.principal(c), c.Param("id")); err != nil {
+		return err
+	}
 	return s.renderFix(c, http.StatusOK, s.groupFixProps(c), fixForm{Environment: s.environment(c)}, nil)
 }
 
@@ -69,12 +73,20 @@ func (s *Server) groupFixSubmit(c echo.Context) error {
 	if s.config.Replays == nil {
 		return errNoReplays
 	}
+	ctx, p := c.Request().Context(), s.principal(c)
+	if _, err := board.GroupOf(ctx, s.config.Pool, p, c.Param("id")); err != nil {
+		return err
+	}
 	form, err := bind[fixForm](c)
 	if err != nil {
 		return err
 	}
-	err = s.config.Replays.DeclareFix(c.Request().Context(), s.principal(c),
-		replay.FixOrder{Environment: form.Environment, Fingerprint: c.Param("id"), Kind: form.Kind, Ref: form.Ref, Reason: form.Reason})
+	if form.Environment != "" && !slices.Contains(s.config.Environments, form.Environment) {
+		err = problem.At(problem.Invalid, route.FieldEnvironment, "There is no environment of this name.")
+	} else {
+		err = s.config.Replays.DeclareFix(ctx, p,
+			replay.FixOrder{Environment: form.Environment, Fingerprint: c.Param("id"), Kind: form.Kind, Ref: form.Ref, Reason: form.Reason})
+	}
 	if err != nil {
 		return s.renderFix(c, s.explain(err).status, s.groupFixProps(c), form, err)
 	}

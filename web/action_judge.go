@@ -79,10 +79,8 @@ func (s *Server) renderOld(c echo.Context, status int, b board.Batch, f runForm)
 // madePage leads to each of several batches that one selection became.
 func (s *Server) madePage(c echo.Context) error {
 	props := batches.ListProps{}
-	for _, text := range c.QueryParams()[route.FieldIDs] {
-		if len(props.Rows) == replay.MaxBatches {
-			break
-		}
+	made := c.QueryParams()[route.FieldIDs]
+	for _, text := range made[:min(len(made), replay.MaxBatches)] { // each is looked up
 		b, err := s.batchByText(c, text)
 		if problem.Is(err, problem.NotFound) {
 			continue

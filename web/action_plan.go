@@ -24,6 +24,7 @@ const planLimit = 256 << 10
 
 // planRoutes lead from a selection to an ordered batch. Confirming and
 // approving ask for a passphrase given just now, before their page is shown.
+// What has a whole plan judged anew counts as an order like the plan itself.
 func (s *Server) planRoutes() []Route {
 	route2 := func(method, path, name string, p Policy, h handler) Route {
 		return Route{Method: method, Path: path, Name: "batch." + name, Audience: Browser, Policy: p, Handle: h}
@@ -40,13 +41,13 @@ func (s *Server) planRoutes() []Route {
 		route2(http.MethodPost, route.BatchConfirmPattern, "confirm.submit", run.WithStepUp().AsOrder(), s.confirmSubmit),
 		route2(http.MethodGet, route.BatchApprovePattern, "approve", approve.WithStepUp(), s.agreePage),
 		route2(http.MethodPost, route.BatchApprovePattern, "approve.submit", approve.WithStepUp().AsOrder(), s.approveSubmit),
-		route2(http.MethodGet, route.BatchFixPattern, "fix", Needs(rbac.DeclareFix), s.batchFixPage),
-		route2(http.MethodPost, route.BatchFixPattern, "fix.submit", Needs(rbac.DeclareFix), s.batchFixSubmit),
+		route2(http.MethodGet, route.BatchFixPattern, "fix", Needs(rbac.DeclareFix).AsOrder(), s.batchFixPage),
+		route2(http.MethodPost, route.BatchFixPattern, "fix.submit", Needs(rbac.DeclareFix).AsOrder(), s.batchFixSubmit),
 		route2(http.MethodGet, route.GroupFixPattern, "group.fix", Needs(rbac.DeclareFix), s.groupFixPage),
 		route2(http.MethodPost, route.GroupFixPattern, "group.fix.submit", Needs(rbac.DeclareFix), s.groupFixSubmit),
-		route2(http.MethodPost, route.BatchJudgePattern, "judge", plan, s.judgeSubmit),
-		route2(http.MethodGet, route.BatchOldPattern, "allow_old", run, s.oldPage),
-		route2(http.MethodPost, route.BatchOldPattern, "allow_old.submit", run, s.oldSubmit),
+		route2(http.MethodPost, route.BatchJudgePattern, "judge", plan.AsOrder(), s.judgeSubmit),
+		route2(http.MethodGet, route.BatchOldPattern, "allow_old", run.AsOrder(), s.oldPage),
+		route2(http.MethodPost, route.BatchOldPattern, "allow_old.submit", run.AsOrder(), s.oldSubmit),
 	}
 }
 

@@ -54,7 +54,7 @@ func TestWhatOrdersIsLimited(t *testing.T) {
 	b := pageSetup(t)
 	for _, r := range b.server.table() {
 		orders := false
-		for _, end := range []string{"/replay", "/batches/new", "/confirm", "/approve", "/plan-failed"} {
+		for _, end := range []string{"/replay", "/batches/new", "/confirm", "/approve", "/plan-failed", "/judge", "/allow-old", "/batches/:id/fix"} {
 			orders = orders || r.writes() && strings.HasSuffix(r.Path, end) && !strings.HasPrefix(r.Path, "/account")
 		}
 		if orders != (r.Policy.order && r.writes()) {

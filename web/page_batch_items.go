@@ -6,6 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/redrive-dlq/redrive/dlq/board"
+	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/dlq/redact"
 	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/views/batches"
@@ -23,6 +24,9 @@ var itemTabs = []struct{ tally, word string }{
 // the plan's verdict. Errors: Invalid.
 func (s *Server) batchItems(c echo.Context, b board.Batch) (batches.Items, error) {
 	q := board.ItemQuery{State: c.QueryParam(route.ParamOutcome), Verdict: c.QueryParam(route.ParamVerdict), Cursor: c.QueryParam(route.ParamCursor)}
+	if _, known := replay.VerdictOf(q.Verdict); q.Verdict != "" && !known {
+		return batches.Items{}, problem.At(problem.Invalid, route.ParamVerdict, "There is no verdict of this name.")
+	}
 	found, err := board.Items(c.Request().Context(), s.config.Pool, b.ID, q)
 	if err != nil {
 		return batches.Items{}, err

@@ -61,6 +61,25 @@ func (p Policy) AsOrder() Policy {
 	return p
 }
 
+// String names the policy in a line: "needs run_batch, step-up, order". Tests
+// hold the table against what was decided.
+func (p Policy) String() string {
+	words := map[policyKind]string{0: "none", kindPublic: "public", kindSignedIn: "signed in"}[p.kind]
+	if p.kind == kindNeeds {
+		words = "needs"
+		for _, perm := range p.perms {
+			words += " " + string(perm)
+		}
+	}
+	if p.stepUp {
+		words += ", step-up"
+	}
+	if p.order {
+		words += ", order"
+	}
+	return words
+}
+
 // Route is one line of the route table; each is declared once.
 type Route struct {
 	Method   string

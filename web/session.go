@@ -61,12 +61,26 @@ func (s *Server) redirectWithFlash(c echo.Context, path string, flash layout.Fla
 		return fmt.Errorf("web: encode flash: %w", err)
 	}
 	if rbac.SessionOf(sess) != nil {
-		sess.AddFlash(string(text))
+		keepFlash(sess, string(text))
 		if err := s.sessions.Save(c.Request(), c.Response(), sess); err != nil {
 			return err
 		}
 	}
 	return c.Redirect(http.StatusSeeOther, path)
+}
+
+// maxFlashes is how many messages wait for a page. A script that posts forms and
+// opens no page would fill the session, and its next act would be done and
+// answered with a failure.
+const maxFlashes = 5
+
+// keepFlash adds a message, in the place of the oldest one where there are many.
+func keepFlash(sess *gorilla.Session, text string) {
+	kept := sess.Flashes()
+	for _, old := range kept[max(0, len(kept)-maxFlashes+1):] {
+		sess.AddFlash(old)
+	}
+	sess.AddFlash(text)
 }
 
 // takeFlashes returns the messages kept for this page, newest first, and

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,6 +85,9 @@ var batchStates = map[string]bool{"planning": true, "planned": true, "waiting": 
 // listBatches answers GET /batches?environment=E&state=S&cursor=C.
 func (a *API) listBatches(c echo.Context) error {
 	q := board.BatchQuery{Environment: c.QueryParam("environment"), Cursor: c.QueryParam("cursor")}
+	if known := a.Replays.Types().Environments; q.Environment != "" && !slices.Contains(known, q.Environment) {
+		return problem.At(problem.Invalid, "environment", "There is no environment of this name.")
+	}
 	if s := c.QueryParam("state"); s != "" {
 		if !batchStates[s] {
 			return problem.At(problem.Invalid, "state", "A batch is planning, planned, waiting, scheduled, running, paused, cancelling, done or cancelled.")
@@ -157,7 +161,8 @@ func (a *API) reviewBatch(c echo.Context) error {
 		o.StartAfter = time.Duration(*req.StartAfter) * time.Second
 	}
 	if req.StartAt != "" {
-		if o.StartAt, err = time.Parse(time.RFC3339, req.StartAt); err != nil {
+		// Year 1 is how clients write "no time": it is neither soon nor later.
+		if o.StartAt, err = time.Parse(time.RFC3339, req.StartAt); err != nil || o.StartAt.IsZero() {
 			return problem.At(problem.Invalid, "/start_at", "/start_at must be a time with its zone, such as 2026-05-04T03:02:01Z (RFC 3339).")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redrive-dlq/redrive/dlq/board"
 	"github.com/redrive-dlq/redrive/dlq/problem"
 	"github.com/redrive-dlq/redrive/dlq/redact"
+	"github.com/redrive-dlq/redrive/dlq/replay"
 	"github.com/redrive-dlq/redrive/web"
 )
 
@@ -47,6 +48,9 @@ func (a *API) listItems(c echo.Context) error {
 		return err
 	}
 	q := board.ItemQuery{Verdict: c.QueryParam("verdict"), State: cmp.Or(c.QueryParam("outcome"), c.QueryParam("state")), Cursor: c.QueryParam("cursor")}
+	if _, known := replay.VerdictOf(q.Verdict); q.Verdict != "" && !known {
+		return problem.At(problem.Invalid, "verdict", "There is no verdict of this name.")
+	}
 	if text := c.QueryParam("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 {
 			return problem.At(problem.Invalid, "limit", "The limit must be a number between 1 and %d.", board.MaxItems)

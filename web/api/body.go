@@ -78,13 +78,22 @@ func decodeFault(err error) error {
 	case errors.As(err, &syntax):
 		return problem.Wrap(err, problem.Malformed, "The body is no JSON at byte %d. Send one object.", syntax.Offset)
 	case errors.As(err, &typ) && typ.Field != "":
-		want := "a string"
-		if typ.Type.Kind() != reflect.String {
-			want = "a whole number"
-		}
-		return problem.At(problem.Invalid, "/"+typ.Field, "/%s must be %s.", typ.Field, want)
+		return problem.At(problem.Invalid, "/"+typ.Field, "/%s must be %s.", typ.Field, wanted(typ.Type))
 	}
 	return problem.Wrap(err, problem.Malformed, "The body must be one JSON object.")
+}
+
+// wanted says what a field of the type takes; a list is one of numbers.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of whole numbers"
+	}
+	return "a whole number"
 }
 
 // checkObject holds the keys against the struct's fields and the texts against

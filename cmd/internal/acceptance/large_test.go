@@ -34,6 +34,9 @@ import (
 // largeJobs is how many jobs the large batch has; REDRIVE_LARGE overrides it.
 const largeJobs = 12_000
 
+// largePatience bounds each wait: deliveries share the cores with everything else.
+const largePatience = 6 * time.Minute
+
 // TestLargeBatch plans, confirms, half runs and cancels a large batch while its
 // pages are read: nothing hangs and every count is exact.
 func TestLargeBatch(t *testing.T) {
@@ -87,7 +90,7 @@ types:
 			pages = append(pages, getLarge(t, base+path))
 		}
 	}
-	await(t, "planned", func() bool { look(); return state() == "planned" })
+	awaitFor(t, largePatience, "planned", func() bool { look(); return state() == "planned" })
 	t.Logf("%d jobs planned after %s", jobs, time.Since(started).Round(time.Millisecond))
 	var hash string
 	if err := pool.QueryRow(t.Context(), `SELECT plan_hash FROM redrive.batches WHERE id = $1`, id).Scan(&hash); err != nil {
@@ -104,7 +107,7 @@ types:
 	if _, err := svc.Confirm(t.Context(), p, replay.ConfirmOrder{Batch: id, PlanHash: hash, ReviewHash: review, Phrase: page.Phrase, Nonce: page.Nonce}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "some of it ran", func() bool {
+	awaitFor(t, largePatience, "some of it ran", func() bool {
 		look()
 		return count(t, pool, `SELECT count(*) FROM redrive.replays WHERE outcome = 'succeeded'`) > min(jobs/2, 10_000)
 	})
@@ -112,7 +115,7 @@ types:
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "cancelled", func() bool { look(); return state() == "cancelled" })
+	awaitFor(t, largePatience, "cancelled", func() bool { look(); return state() == "cancelled" })
 	slices.Sort(pages)
 	t.Logf("cancelled after %s: %d stopped, %d were out; pages p50 %s, slowest %s", time.Since(started).Round(time.Millisecond), stops, out,
 		pages[len(pages)/2].Round(time.Microsecond), pages[len(pages)-1].Round(time.Microsecond))
