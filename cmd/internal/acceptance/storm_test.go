@@ -33,6 +33,9 @@ const (
 	stormCap       = 5   // replays out at the shared destination
 	// stormFor is how long processes are killed; REDRIVE_STORM overrides it.
 	stormFor = 12 * time.Second
+	// stormPatience is how long what is left may take after the storm, which
+	// leaves more when it lasts longer.
+	stormPatience = 90 * time.Second
 )
 
 // stormCatalogue has two types behind one destination and one of its own.
@@ -176,11 +179,30 @@ func TestStorm(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
 		p.start(t)
 	}
-	await(t, "every batch ended", func() bool {
+	last := time.Now()
+	awaitFor(t, stormPatience+lasts, "every batch ended", func() bool {
+		if time.Since(last) > 10*time.Second {
+			last = time.Now()
+			t.Log(stormState(t, pool))
+		}
 		return count(t, pool, `SELECT count(*) FROM redrive.batches WHERE state <> 'done'`) == 0
 	})
 	stormHolds(t, pool, world)
 	t.Logf("%d kills; %d deliveries, %d effects, %d failures, at most %v out", killed, len(world.replays), len(world.keys), world.failures, world.most)
+}
+
+// stormState says how far the batches and their destinations are.
+func stormState(t *testing.T, pool *pgxpool.Pool) (state string) {
+	t.Helper()
+	err := pool.QueryRow(t.Context(), `
+		SELECT concat_ws(E'\n',
+			(SELECT string_agg(format('%s %s %s: %s', b.job_type, b.state, b.pause_why,
+			        (SELECT jsonb_object_agg(tally, n) FROM redrive.batch_tallies WHERE batch_id = b.id)), E'\n' ORDER BY b.id) FROM redrive.batches b),
+			(SELECT string_agg(format('%s %s: %s', d.name, d.breaker, d.why), E'\n') FROM redrive.destinations d))`).Scan(&state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 // stormDeaths stores jobs of 20 tenants; every other one belongs to an entity.
