@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -40,17 +41,20 @@ func (s *Service) judgeAhead(ctx context.Context, tx pgx.Tx, j judging, items []
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]Verdict, len(all))
-	for i := range verdicts {
-		verdicts[i].Code = Eligible
-	}
-	if err := s.judgePayloads(ctx, tx, j, all, verdicts); err != nil {
-		return nil, err
-	}
 	blocked := map[int64]Verdict{}
-	for i, f := range all {
-		if it := of[f.ID]; verdicts[i].Code != Eligible && f.PayloadVersion == it.PayloadVersion {
-			blocked[it.ReplayID] = verdicts[i]
+	// As few at once as in the plan: what had time to be checked then has it now.
+	for part := range slices.Chunk(all, s.planChunk(j.JobType)) {
+		verdicts := make([]Verdict, len(part))
+		for i := range verdicts {
+			verdicts[i].Code = Eligible
+		}
+		if err := s.judgePayloads(ctx, tx, j, part, verdicts); err != nil {
+			return nil, err
+		}
+		for i, f := range part {
+			if it := of[f.ID]; verdicts[i].Code != Eligible && f.PayloadVersion == it.PayloadVersion {
+				blocked[it.ReplayID] = verdicts[i]
+			}
 		}
 	}
 	return blocked, nil

@@ -55,6 +55,32 @@ func TestStartAsksChecksAndSchemasAgain(t *testing.T) {
 	}
 }
 
+// TestStartGivesChecksTheirTime: checks that were quick enough for the plan are
+// for the start, too, which takes more jobs at once.
+func TestStartGivesChecksTheirTime(t *testing.T) {
+	t.Parallel()
+	b, _ := plans(t)
+	b.checks(t, `select 1 from customers, pg_sleep(0.03) where id = $1`)
+	const jobs = 300 // nine seconds of checks: more than a part may take
+	for i := range jobs {
+		b.with(t, b.job(t, jobOpts{id: fmt.Sprint(i), jobType: "checked"}), `{"user_id": 1}`)
+	}
+	batch := b.planned(t, types("checked"))
+	if n := b.count(t, `SELECT eligible FROM redrive.batches WHERE id = $1`, batch); n != jobs {
+		t.Fatalf("%d of %d are eligible", n, jobs)
+	}
+	b.confirmNow(t, batch)
+	for done := false; !done; {
+		var err error
+		if done, err = b.svc.Do(t.Context(), replay.WorkStart, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := b.count(t, `SELECT count(*) FROM redrive.replays WHERE state = 'pending'`); n != jobs {
+		t.Errorf("%d of %d are taken", n, jobs)
+	}
+}
+
 // confirmNow reviews a planned batch and confirms it for now.
 func (b *bundle) confirmNow(t *testing.T, batch int64) {
 	t.Helper()
