@@ -103,12 +103,20 @@ func (s *Service) cancelSome(ctx context.Context, tx pgx.Tx, batch int64) (n int
 	return 0, nil
 }
 
+// untaken says whether a batch still has eligible jobs that were never taken:
+// from the counters, however many replays it has.
+func untaken(batch string) string {
+	return `EXISTS (
+			SELECT FROM redrive.batch_tallies
+			WHERE batch_id = ` + batch + ` AND tally = 'plan.eligible' AND n > 0)`
+}
+
 // cancelled ends the batch when nothing of it waits or is out; done says that
 // nothing is left to cancel.
 func (s *Service) cancelled(ctx context.Context, tx pgx.Tx, batch int64) (done bool, err error) {
 	var waits, out bool
 	err = tx.QueryRow(ctx, `
-		SELECT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state IN ('pending', 'ready')),
+		SELECT EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state IN ('pending', 'ready')) OR `+untaken("$1")+`,
 		       EXISTS (SELECT FROM redrive.replays WHERE batch_id = $1 AND state = 'released')`, batch).Scan(&waits, &out)
 	if err != nil {
 		return false, fmt.Errorf("replay: cancel: %w", err)

@@ -44,6 +44,7 @@ func (s *Service) EndBatches(ctx context.Context) (int64, error) {
 			SELECT b.id
 			FROM redrive.batches b
 			WHERE b.state IN ('scheduled', 'running', 'paused', 'cancelling') AND (b.activated_at IS NOT NULL OR b.state = 'cancelling')
+			  AND NOT (b.state = 'cancelling' AND `+untaken("b.id")+`)
 			  AND NOT EXISTS (
 				SELECT FROM redrive.replays r WHERE r.batch_id = b.id AND r.state IN ('pending', 'ready', 'released'))
 			FOR UPDATE SKIP LOCKED),

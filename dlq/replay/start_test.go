@@ -195,3 +195,32 @@ func TestCancelBeforeTheStart(t *testing.T) {
 		t.Fatalf("%d replays cancelled", n)
 	}
 }
+
+// TestCancelledMeansAllOfIt: a batch that is cancelled while its jobs are being
+// taken isn't called cancelled before those that weren't taken yet have ended.
+func TestCancelledMeansAllOfIt(t *testing.T) {
+	t.Parallel()
+	l := loopSetup(t, fast, 300)
+	id := l.batch(t, members{n: 700, state: "planned"})
+	if _, err := l.svc.Do(t.Context(), replay.WorkStart, id); err != nil { // a part of it
+		t.Fatal(err)
+	}
+	if stops, _, err := l.svc.Cancel(t.Context(), l.oncall, id, "not any more"); stops != 700 || err != nil {
+		t.Fatal(stops, err)
+	}
+	if done, err := l.svc.Do(t.Context(), replay.WorkCancel, id); done || err != nil { // what was taken
+		t.Fatal(done, err)
+	}
+	if _, err := l.svc.EndBatches(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left := l.count(t, `SELECT count(*) FROM redrive.replays WHERE state <> 'ended'`)
+	if s := l.state(t, id); left == 0 || s != "cancelling" {
+		t.Errorf("%s while %d have not ended", s, left)
+	}
+	work(t, l.svc, replay.WorkCancel, id)
+	left = l.count(t, `SELECT count(*) FROM redrive.replays WHERE outcome IS DISTINCT FROM 'cancelled'`)
+	if s := l.state(t, id); left != 0 || s != "cancelled" {
+		t.Errorf("%s, and %d are not", s, left)
+	}
+}
