@@ -46,6 +46,7 @@ func (s *Server) guard(r Route) echo.HandlerFunc {
 		if err := s.admit(c, r); err != nil {
 			return err
 		}
+		c.Response().Writer = clientWriter{c.Response().Writer}
 		return handle(c)
 	}
 }

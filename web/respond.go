@@ -162,8 +162,8 @@ func (s *Server) logFailure(c echo.Context, a answer, err error) {
 	if a.status >= 500 {
 		level = slog.LevelError
 	}
-	if errors.Is(err, context.Canceled) {
-		level = slog.LevelDebug // the client went away
+	if clientGone(err) {
+		level = slog.LevelDebug
 	}
 	s.log.LogAttrs(c.Request().Context(), level, "failed",
 		slog.String("request_id", RequestID(c)),
