@@ -71,15 +71,15 @@ func (s *Service) takeDestination(ctx context.Context, tx pgx.Tx, environment, n
 	return nil, false, nil
 }
 
-// verdictOf is an outcome as the breaker reads it.
+// judged is an outcome, or connections that weren't taken, as the breaker reads it.
 type judged struct {
-	Down       bool // the destination is down or drowning
-	OutcomeAt  time.Time
-	ReleasedAt time.Time
+	Down bool // the destination is down or drowning
+	N    int  // how many say so
+	At   time.Time
 }
 
-// watch reads the last outcomes, which are written without a lock of ours, and
-// moves the breaker. Outcomes of what left before the last change don't count.
+// watch reads the last outcomes and refused connections, which are written
+// without a lock of ours, and moves the breaker. Outcomes of what left before the last change don't count.
 // now is by the clock of the limits, by which replays leave: that of a process
 // may be another.
 func (s *Service) watch(ctx context.Context, tx pgx.Tx, d *destination, now time.Time) error {
@@ -92,13 +92,23 @@ func (s *Service) watch(ctx context.Context, tx pgx.Tx, d *destination, now time
 		return nil
 	}
 	rows, err := tx.Query(ctx, `
-		SELECT outcome IN ('failed', 'unconfirmed') AND (new_category IN ('transient', 'throttled')
-		           OR (outcome = 'unconfirmed' AND outcome_code IN ('no_answer', 'deadline'))) AS down,
-		       outcome_at, coalesce(released_at, outcome_at) AS released_at
-		FROM redrive.replays
-		WHERE environment = $1 AND destination = $2 AND outcome IN ('succeeded', 'already_done', 'failed', 'unconfirmed')
-		  AND outcome_at > $3 AND coalesce(released_at, outcome_at) >= $4
-		ORDER BY outcome_at DESC
+		SELECT *
+		FROM ((
+			SELECT outcome IN ('failed', 'unconfirmed') AND (new_category IN ('transient', 'throttled')
+			           OR (outcome = 'unconfirmed' AND outcome_code IN ('no_answer', 'deadline'))) AS down, 1 AS n, outcome_at AS at
+			FROM redrive.replays
+			WHERE environment = $1 AND destination = $2 AND outcome IN ('succeeded', 'already_done', 'failed', 'unconfirmed')
+			  AND outcome_at > $3 AND coalesce(released_at, outcome_at) >= $4
+			ORDER BY outcome_at DESC
+			LIMIT $5)
+		UNION ALL (
+			SELECT true, refusals, refused_at
+			FROM redrive.replays
+			WHERE environment = $1 AND destination = $2 AND state = 'released' AND delivered_at IS NULL
+			  AND refused_at IS NOT NULL AND refused_at > $3 AND released_at >= $4
+			ORDER BY refused_at DESC
+			LIMIT $5)) j
+		ORDER BY at DESC
 		LIMIT $5`, d.Environment, d.Name, now.Add(-breakerWindow), d.ChangedAt, breakerLast)
 	if err != nil {
 		return fmt.Errorf("replay: outcomes at destination: %w", err)
@@ -112,24 +122,25 @@ func (s *Service) watch(ctx context.Context, tx pgx.Tx, d *destination, now time
 
 // move opens or closes the breaker by the last outcomes, the newest first.
 func (s *Service) move(ctx context.Context, tx pgx.Tx, d *destination, last []judged, now time.Time) error {
-	down := 0
+	down, all := 0, 0
 	var since time.Time
 	for _, j := range last {
+		all += j.N
 		if j.Down {
-			down++
-			since = j.OutcomeAt
+			down += j.N
+			since = j.At
 		}
 	}
 	switch {
-	case d.Breaker == "half_open" && len(last) > 0 && down < len(last):
+	case d.Breaker == "half_open" && down < all:
 		d.Openings, d.FailingSince, d.RetryAt, d.Why = 0, nil, nil, ""
 		d.set("closed", now)
 		return s.tell(ctx, tx, d, "breaker.close", "a replay came through")
 	case d.Breaker == "half_open" && down > 0:
 		d.Why = "a replay that tried it failed"
 		return s.open(ctx, tx, d, *orNow(d.FailingSince, since), now)
-	case d.Breaker == "closed" && down >= breakerFailures && 2*down >= len(last):
-		d.Why = fmt.Sprintf("%d of the last %d replays failed", down, len(last))
+	case d.Breaker == "closed" && down >= breakerFailures && 2*down >= all:
+		d.Why = fmt.Sprintf("%d of the last %d deliveries failed", down, all)
 		return s.open(ctx, tx, d, since, now)
 	}
 	return nil
@@ -193,4 +204,15 @@ func (d *destination) put(batch *pgx.Batch) {
 		    out_bound = $9, undelivered_bound = $10
 		WHERE environment = $1 AND name = $2`, d.Environment, d.Name, d.Breaker, d.FailingSince, d.RetryAt, d.Openings, d.Why, d.ChangedAt,
 		d.Out, d.Undelivered)
+}
+
+// breakerOpen says whether nothing may be delivered to the replay's destination.
+func breakerOpen(ctx context.Context, tx pgx.Tx, it Item) (open bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM redrive.destinations WHERE environment = $1 AND name = $2 AND breaker = 'open')`,
+		it.Environment, it.Target.Destination()).Scan(&open)
+	if err != nil {
+		return false, fmt.Errorf("replay: breaker of destination: %w", err)
+	}
+	return open, nil
 }

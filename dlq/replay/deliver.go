@@ -45,9 +45,13 @@ func (s *Service) Claim(ctx context.Context, replayID int64) (it Item, payload [
 }
 
 // Unclaim takes a claim back after the destination provably didn't accept it
-// (no connection was made).
+// (no connection was made). The breaker hears of it: while it is open, the
+// replay goes back to those that wait.
 func (s *Service) Unclaim(ctx context.Context, replayID int64) error {
-	_, err := s.Pool.Exec(ctx, `UPDATE redrive.replays SET delivered_at = NULL WHERE id = $1 AND state = 'released'`, replayID)
+	_, err := s.Pool.Exec(ctx, `
+		UPDATE redrive.replays
+		SET delivered_at = NULL, refusals = refusals + 1, refused_at = coalesce($2, clock_timestamp())
+		WHERE id = $1 AND state = 'released'`, replayID, s.shared())
 	if err != nil {
 		return fmt.Errorf("replay: unclaim: %w", err)
 	}

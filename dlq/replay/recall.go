@@ -7,10 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stillFree checks the batch and the holds at the last moment before a replay is
-// delivered: pause, hold and cancel act on what was released, too. What has not
-// left is taken back, or ends with its cancelled batch. The caller holds the
-// key and the replay.
+// stillFree checks batch, holds and breaker at the last moment before a replay is
+// delivered: they act on what was released, too. What has not left is taken back,
+// or ends with its cancelled batch. The caller holds the key and the replay.
 func (s *Service) stillFree(ctx context.Context, tx pgx.Tx, it Item, tried bool) (bool, error) {
 	var state string
 	err := tx.QueryRow(ctx, `SELECT state FROM redrive.batches WHERE id = $1`, it.BatchID).Scan(&state)
@@ -24,8 +23,12 @@ func (s *Service) stillFree(ctx context.Context, tx pgx.Tx, it Item, tried bool)
 	if err != nil {
 		return false, err
 	}
+	open, err := breakerOpen(ctx, tx, it)
+	if err != nil {
+		return false, err
+	}
 	switch {
-	case state == "running" && hold == nil:
+	case state == "running" && hold == nil && !open:
 		return true, nil
 	case tried:
 		return false, ErrHeld
@@ -51,7 +54,7 @@ func (s *Service) recall(ctx context.Context, tx pgx.Tx, it Item) error {
 		WITH u AS (UPDATE redrive.runs SET live = true WHERE batch_id = $2 AND NOT live
 		               AND EXISTS (SELECT FROM redrive.batches WHERE id = $2 AND kind = 'single'))
 		UPDATE redrive.replays
-		SET state = 'pending', released_at = NULL, delivered_at = NULL, deadline_at = NULL, target_ref = '{}'
+		SET state = 'pending', released_at = NULL, delivered_at = NULL, deadline_at = NULL, target_ref = '{}', refusals = 0, refused_at = NULL
 		WHERE id = $1 AND state = 'released'`, it.ReplayID, it.BatchID)
 	if err != nil {
 		return fmt.Errorf("replay: recall: %w", err)

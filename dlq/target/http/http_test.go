@@ -129,14 +129,21 @@ func (b *bundle) job(t *testing.T, id string, payload []byte) (job int64) {
 func (b *bundle) released(t *testing.T, id string, payload []byte) (job, replayID int64) {
 	t.Helper()
 	job = b.job(t, id, payload)
+	replayID = b.order(t, job)
+	if n, err := b.svc.ReleaseDue(t.Context()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	return job, replayID
+}
+
+// order orders the replay of a job.
+func (b *bundle) order(t *testing.T, job int64) (replayID int64) {
+	t.Helper()
 	o, err := b.svc.One(t.Context(), oncall, replay.Order{DeadJobID: job, Generation: 1, PayloadVersion: 1, Reason: "the test says so"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := b.svc.ReleaseDue(t.Context()); n != 1 || err != nil {
-		t.Fatal(n, err)
-	}
-	return job, o.ReplayID
+	return o.ReplayID
 }
 
 func (b *bundle) deliver(t *testing.T, replayID int64) error {
