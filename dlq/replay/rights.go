@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -84,6 +85,8 @@ func (s *Service) orderedWhy(b batchRow) string {
 		return "a replay of " + b.JobType + " may move money now, and no second person agreed to it"
 	case b.NeedsApproval != "" && !s.Types().CoolsOff(b.Environment, t):
 		return "in " + b.Environment + " a wait no longer stands in for a second person, and none agreed to it"
+	case b.NeedsApproval == "" && b.Eligible > t.ApprovalAbove():
+		return fmt.Sprintf("more than %s replays of %s take a second person now, and none agreed to these %s", commas(t.ApprovalAbove()), b.JobType, commas(b.Eligible))
 	}
 	return ""
 }

@@ -123,3 +123,31 @@ func TestMoneySinceTheConfirmation(t *testing.T) {
 		t.Errorf("there is no way out: %v", err)
 	}
 }
+
+// A threshold that is lowered after the confirmation counts at once: nobody else
+// agreed to so many.
+func TestThresholdLoweredSinceTheConfirmation(t *testing.T) {
+	t.Parallel()
+	b := ordersSetup(t)
+	id := b.planned(t, "send_welcome_email", 3)
+	b.confirmed(t, id)
+	b.do(t, "start", id)
+	b.clock = b.clock.Add(6 * time.Minute)
+	lowered := func(to string) string {
+		return strings.Replace(ordersCatalogue, "approval_above: 1000", "approval_above: "+to, 1)
+	}
+	b.declare(t, lowered("2"))
+	if n := b.release(t); n != 0 || b.state(t, id) != "paused" {
+		t.Errorf("%d left, it is %s", n, b.state(t, id))
+	}
+	b.refused(t, "resumed by one", problem.Conflict, "more than 2 replays of send_welcome_email take a second person now", func() error {
+		return b.svc.Resume(t.Context(), b.second, id, "go on")
+	})
+	b.declare(t, lowered("3"))
+	if err := b.svc.Resume(t.Context(), b.second, id, "go on"); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.release(t); n == 0 {
+		t.Error("nothing left after the catalogue allowed it again")
+	}
+}

@@ -46,6 +46,7 @@ type run struct {
 	Destination   string
 	ApprovedBy    string
 	NeedsApproval string
+	Eligible      int
 	Canary        int
 	AllowOld      bool
 	AcceptRepeat  bool
@@ -70,7 +71,7 @@ func (s *Service) readRuns(ctx context.Context, tx pgx.Tx, b *bucket) ([]*run, e
 	rows, err := tx.Query(ctx, `
 		SELECT u.batch_id, b.kind, b.state, u.wave, u.rate_per_minute, CASE WHEN u.refilled_at IS NOT NULL THEN u.tokens END AS tokens,
 		       u.refilled_at, u.tenant_cursor, u.base_good, u.base_bad, u.stragglers, b.target_kind, b.target AS raw_target,
-		       b.destination, b.approved_by, b.needs_approval, b.canary, b.allow_old <> '' AS allow_old, b.accept_repeat, b.activated_at IS NOT NULL AS activated,
+		       b.destination, b.approved_by, b.needs_approval, b.eligible, b.canary, b.allow_old <> '' AS allow_old, b.accept_repeat, b.activated_at IS NOT NULL AS activated,
 		       coalesce(c.good, 0) AS good, coalesce(c.bad, 0) AS bad, coalesce(c.already, 0) AS already
 		FROM redrive.runs u
 		JOIN redrive.batches b ON b.id = u.batch_id
@@ -110,7 +111,8 @@ func (s *Service) readRuns(ctx context.Context, tx pgx.Tx, b *bucket) ([]*run, e
 // batch is the run's batch for what is written of it.
 func (u *run) batch(b *bucket) batchRow {
 	return batchRow{ID: u.BatchID, Environment: b.Environment, JobType: b.JobType, Kind: u.Kind, State: u.State,
-		TargetKind: u.TargetKind, Destination: u.Destination, ApprovedBy: u.ApprovedBy, NeedsApproval: u.NeedsApproval, Canary: u.Canary, AcceptRepeat: u.AcceptRepeat}
+		TargetKind: u.TargetKind, Destination: u.Destination, ApprovedBy: u.ApprovedBy, NeedsApproval: u.NeedsApproval,
+		Eligible: u.Eligible, Canary: u.Canary, AcceptRepeat: u.AcceptRepeat}
 }
 
 // begin makes a scheduled batch running, now that it is due.
