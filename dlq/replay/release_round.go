@@ -50,14 +50,21 @@ func (s *Service) releaseBucket(ctx context.Context, environment, jobType string
 }
 
 // soon is when the bucket may have filled up, where that is what keeps more from
-// leaving: a small one is looked at more often, or its rate would never be used.
+// leaving: a small one is looked at more often, and one of a single token when it
+// is there, or its rate would never be used.
 func (r *round) soon() time.Duration {
 	if !r.dry {
 		return 0
 	}
-	l := r.bucket.Limit
-	full := time.Duration(float64(l.Burst) / float64(l.PerMinute) * float64(time.Minute))
-	return max(soonest, min(releaseEvery, full/2))
+	l, tokens := r.bucket.Limit, r.bucket.Tokens
+	in := func(tokens float64) time.Duration {
+		return time.Duration(tokens / float64(l.PerMinute) * float64(time.Minute))
+	}
+	pause := max(soonest, min(releaseEvery, in(float64(l.Burst))/2))
+	if l.Burst == 1 && tokens < 1 {
+		pause = min(pause, in(1-tokens)+time.Millisecond)
+	}
+	return pause
 }
 
 // tryRound is one short transaction. Locks come first, bucket then destination,
