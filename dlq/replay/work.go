@@ -20,6 +20,9 @@ const (
 
 // Do runs a part of the work and says whether all of it is done.
 func (s *Service) Do(ctx context.Context, w Work, batch int64) (done bool, err error) {
+	if err := s.beat(ctx, batch); err != nil {
+		return false, err
+	}
 	switch w {
 	case WorkPlan:
 		return s.doPlan(ctx, batch)

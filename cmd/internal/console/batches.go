@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
 	"github.com/redrive-dlq/redrive/dlq/replay"
@@ -21,6 +23,9 @@ const (
 	batchTimeout = time.Minute
 	// batchTries is how often work is tried: for days. Nobody else takes it up.
 	batchTries = 10_000
+	// stalledEvery is how often a process looks for work that another left behind:
+	// the engine itself would take it up only after batchTimeout.
+	stalledEvery = 3 * time.Second
 )
 
 // batchArgs is Redrive's own job for work on a batch: it carries an id only.
@@ -55,4 +60,33 @@ func (w *batchWorker) Timeout(*river.Job[batchArgs]) time.Duration { return batc
 // NextRetry implements river.Worker: a part that failed left nothing behind.
 func (w *batchWorker) NextRetry(job *river.Job[batchArgs]) time.Time {
 	return time.Now().Add(time.Duration(min(job.Attempt, 30)) * time.Second)
+}
+
+// takeUp hands out again what a killed process left behind, unless the engine
+// still has it in a queue.
+func (e *engine) takeUp(ctx context.Context, replays *replay.Service) error {
+	return pgx.BeginFunc(ctx, replays.Pool, func(tx pgx.Tx) error {
+		stalled, err := replays.Stalled(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, s := range stalled {
+			var queued bool
+			err := tx.QueryRow(ctx, `
+				SELECT EXISTS (
+					SELECT FROM redrive.river_job
+					WHERE kind = $1 AND args @> $2 AND state IN ('available', 'pending', 'retryable', 'scheduled'))`,
+				batchArgs{}.Kind(), batchArgs{Work: s.Work, Batch: s.Batch}).Scan(&queued)
+			if err != nil {
+				return fmt.Errorf("engine: look for work on batch %d: %w", s.Batch, err)
+			}
+			if queued {
+				continue
+			}
+			if err := e.work(ctx, tx, s.Work, s.Batch); err != nil {
+				return fmt.Errorf("engine: take up work on batch %d: %w", s.Batch, err)
+			}
+		}
+		return nil
+	})
 }

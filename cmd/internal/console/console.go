@@ -100,6 +100,9 @@ func New(ctx context.Context, cfg Config) (_ *Console, err error) {
 	c.running = append(c.running, c.types.Run, replays.RunRelease, watcher.Run, inbox.Run,
 		func(ctx context.Context) error { dlq.FoldLoop(ctx, cfg.Pool, time.Second, cfg.Log); return nil },
 		every(10*time.Minute, cfg.Log, "purge expired sessions", people.PurgeSessions),
+		every(stalledEvery, cfg.Log, "take up work that was left behind", func(ctx context.Context) error {
+			return c.engine.takeUp(ctx, replays)
+		}),
 		every(5*time.Second, cfg.Log, "wake snoozed jobs", func(ctx context.Context) error {
 			_, err := dlq.TriageWake(ctx, cfg.Pool, time.Now())
 			return err
